@@ -160,6 +160,7 @@ std::unique_ptr<Block> DescribeBlock(uint64_t start, Bytes code, std::vector<uin
 }
 
 Block& EmulatedBlocks::Add(uint64_t start, Bytes code, std::vector<uint8_t> lengths) {
+  const std::lock_guard lock(adding_);
   const auto [first, last] = blocks_.equal_range(start);
   for (auto it = first; it != last; ++it)
     if (it->second.lengths == lengths && std::ranges::equal(it->second.code, code))
@@ -172,6 +173,38 @@ Block& EmulatedBlocks::Add(uint64_t start, Bytes code, std::vector<uint8_t> leng
   else if (!settings_.quick_outcomes && entry.block->outcome_mask != 0)
     entry.block->when_taken = entry.block->when_not = Block::kNowhere;
   return *blocks_.emplace(start, std::move(entry))->second.block;
+}
+
+bool EmulatedBlocks::MayGoRound(const Block& block) const {
+  constexpr unsigned kFar = 512;  // blocks
+  const std::lock_guard lock(adding_);
+  const Block* at = &block;
+  for (unsigned i = 0; i < kFar; ++i) {
+    const bool leads = at->kind == BlockEnd::kJump || at->kind == BlockEnd::kCall;
+    if (!leads && at->kind != BlockEnd::kSequential) return false;
+    const auto behind = blocks_.upper_bound(leads ? at->target : at->end);
+    if (behind == blocks_.begin()) return false;
+    const auto& [start, entry] = *std::prev(behind);
+    if (start != (leads ? at->target : at->end)) return false;  // it has not run
+    at = entry.block.get();
+  }
+  return true;
+}
+
+std::vector<std::pair<uint64_t, uint64_t>> EmulatedBlocks::FindChanged(
+    const GuestMemory& memory) const {
+  const std::lock_guard lock(adding_);
+  std::vector<std::pair<uint64_t, uint64_t>> changed;
+  std::vector<uint8_t> now;
+  for (auto it = blocks_.begin(); it != blocks_.end(); ++it) {
+    if (const auto next = std::next(it); next != blocks_.end() && next->first == it->first)
+      continue;
+    const auto& [start, entry] = *it;
+    now.resize(entry.code.size());
+    if (memory.Read(start, now.data(), now.size()) && now != entry.code)
+      changed.emplace_back(start, start + now.size());
+  }
+  return changed;
 }
 
 void EmulatedBlocks::AddHandler(uint64_t address) {

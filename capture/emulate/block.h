@@ -6,10 +6,13 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <set>
+#include <utility>
 #include <vector>
 
+#include "capture/emulate/guest.h"
 #include "flowback/base/bytes.h"
 #include "flowback/base/flow_digest.h"
 #include "flowback/model/instruction.h"
@@ -35,6 +38,7 @@ enum BlockMark : uint8_t {
   kMarkInside = 0x01,    // the first: jumps to an instruction of its own; the second: is one only
   kMarkHandler = 0x02,   // the first: any; the second: a signal handler may begin here
   kMarkFunction = 0x04,  // the first: any; the second: recording may be switched here
+  kMarkShared = 0x08,    // the first: any; the second: others may write to its code
   kMarkAny = 0xe0,       // any: meets what the thread's attention is asked for
 };
 
@@ -52,8 +56,8 @@ struct alignas(64) Block {
   uint64_t outcome_mask = 0;  // all ones: the branch has an outcome
   uint32_t instructions = 0;
   BlockEnd kind = BlockEnd::kUnknown;
-  uint8_t marks_before = kMarkHandler | kMarkFunction;  // as the first of two
-  std::atomic<uint8_t> marks_after = kMarkAny;          // as the second
+  uint8_t marks_before = kMarkHandler | kMarkFunction | kMarkShared;  // as the first of two
+  std::atomic<uint8_t> marks_after = kMarkAny;                        // as the second
 
   uint64_t end = 0;              // behind the last instruction
   uint64_t last_ip = 0;          // of the last instruction
@@ -75,6 +79,10 @@ struct alignas(64) Block {
   bool may_switch() const {
     return (marks_after.load(std::memory_order_relaxed) & kMarkFunction) != 0;
   }
+  bool is_shared() const {
+    return (marks_after.load(std::memory_order_relaxed) & kMarkShared) != 0;
+  }
+  void SetShared() { marks_after.fetch_or(kMarkShared, std::memory_order_relaxed); }
   void SetMaySwitch() { marks_after.fetch_or(kMarkFunction, std::memory_order_relaxed); }
   void SetMayBeHandler() { marks_after.fetch_or(kMarkHandler, std::memory_order_relaxed); }
 };
@@ -97,6 +105,15 @@ class EmulatedBlocks {
   explicit EmulatedBlocks(const Settings& settings) : settings_(settings) {}
   // The block with this code at this address, told before or new.
   Block& Add(uint64_t start, Bytes code, std::vector<uint8_t> lengths);
+  // Whether code that needs no packet leads from `block` round in a loop, or very far. For any
+  // thread, without the caller's lock.
+  bool MayGoRound(const Block& block) const;
+  // The blocks, each from begin to end, whose code is another one in memory than when it was
+  // translated last.
+  std::vector<std::pair<uint64_t, uint64_t>> FindChanged(const GuestMemory& memory) const;
+  // Around fork, in the thread that forks.
+  void Lock() { adding_.lock(); }
+  void Unlock() { adding_.unlock(); }
   void AddHandler(uint64_t address);
   bool IsHandler(uint64_t address) const { return handlers_.contains(address); }
 
@@ -107,6 +124,7 @@ class EmulatedBlocks {
     std::unique_ptr<Block> block;
   };
   const Settings settings_;
+  mutable std::mutex adding_;              // over blocks_
   std::multimap<uint64_t, Entry> blocks_;  // by start
   std::set<uint64_t> handlers_;
 };

@@ -36,13 +36,20 @@ bool CanBeFound(const record::ExecutableMapping& mapping) {
 std::vector<CodeRange> ReadMappings(uint64_t base, bool files_are_kept) {
   std::vector<CodeRange> result;
   for (const auto& mapping : record::ReadMappings(getpid())) {
-    CodeRange range{mapping.begin - base, mapping.end - base, mapping.file_offset, "", ""};
+    CodeRange range{mapping.begin - base,
+                    mapping.end - base,
+                    mapping.file_offset,
+                    "",
+                    "",
+                    mapping.identity.substr(mapping.identity.find(' ') + 1),
+                    mapping.shared};
     const bool found = !mapping.deleted || (files_are_kept && CanBeFound(mapping));
     if (mapping.has_file && found) range.path = mapping.path;
     if (mapping.has_file && found && files_are_kept)
       range.file = record::MappedFileText::Of(mapping).Text();
     const bool goes_on = !result.empty() && result.back().end == range.begin &&
-                         result.back().path == range.path &&
+                         result.back().path == range.path && result.back().inode == range.inode &&
+                         result.back().shared == range.shared &&
                          (range.path.empty() ||
                           result.back().file_offset + (result.back().end - result.back().begin) ==
                               range.file_offset);
@@ -77,15 +84,22 @@ bool CodeMap::InNoFile(uint64_t address) const {
   return range != nullptr && range->path.empty();
 }
 
+bool CodeMap::IsShared(uint64_t address) const {
+  const CodeRange* range = Find(address);
+  return range != nullptr && range->shared;
+}
+
 void CodeMap::Add(CodeRange range, const Announce& announce) {
   if (range.begin >= range.end) return;
   if (const CodeRange* known = Find(range.begin);
       known != nullptr && known->end >= range.end && known->path == range.path &&
+      known->shared == range.shared &&
       (range.path.empty() ||
        known->file_offset + (range.begin - known->begin) == range.file_offset))
     return;
   Forget(range.begin, range.end);
   announce(range);
+  inodes_.insert(range.inode);
   ranges_[range.begin] = std::move(range);
 }
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 
 #include "flowback/base/bytes.h"
@@ -16,8 +17,10 @@ struct CodeRange {
   uint64_t begin = 0;
   uint64_t end = 0;
   uint64_t file_offset = 0;
-  std::string path;  // empty: no file
-  std::string file;  // MappedFileText: how the recorder finds the very file; empty: no need
+  std::string path;        // empty: no file
+  std::string file;        // MappedFileText: how the recorder finds the very file; empty: no need
+  std::string inode = {};  // of the file
+  bool shared = false;     // writes to the same memory by other mappings show here
 };
 
 // The caller locks. Addresses are the guest's; `base` is what the host adds to them.
@@ -32,6 +35,9 @@ class CodeMap {
   bool Knows(uint64_t address) const { return Find(address) != nullptr; }
   // Whether the code there is in no file.
   bool InNoFile(uint64_t address) const;
+  bool IsShared(uint64_t address) const;
+  // Whether code was mapped from a file with that inode. Those that were unmapped count, too.
+  bool HasFile(const std::string& inode) const { return inodes_.contains(inode); }
   // Looks up what is mapped in [begin, end) and announces what is not known yet.
   void Learn(uint64_t begin, uint64_t end, uint64_t base, const Announce& announce);
   // The same for the whole mapping that `address` lies in.
@@ -46,6 +52,7 @@ class CodeMap {
   void Add(CodeRange range, const Announce& announce);
 
   const bool files_are_kept_;
+  std::set<std::string> inodes_;          // of files
   std::map<uint64_t, CodeRange> ranges_;  // by begin, apart
 };
 

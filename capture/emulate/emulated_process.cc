@@ -43,13 +43,15 @@ TraceClock ClockOf(record::SharedArea& area) {
 }  // namespace
 
 EmulatedProcess::EmulatedProcess(record::SharedArea& area, record::EmulatorSetup setup,
-                                 std::string name, ThreadTable& threads)
+                                 std::string name, ThreadTable& threads,
+                                 DropTranslations drop_translations)
     : area_(area),
       setup_(std::move(setup)),
       name_(std::move(name)),
       clock_(ClockOf(area)),
       settings_(SettingsOf(area.settings, area.cpu_count.load() != 0)),
       threads_(threads),
+      drop_translations_(drop_translations),
       tids_(new std::atomic<int32_t>[kMaxVcpus]()),
       makers_(new std::atomic<int32_t>[kMaxVcpus]()),
       starts_off_(new std::atomic<bool>[kMaxVcpus]()),
@@ -104,8 +106,10 @@ Block& EmulatedProcess::OnTranslated(uint64_t start, uint64_t base, Bytes code,
   if (!code_.Knows(block.end - 1)) LearnCode(block.end - 1);
   AwaitRecorder();
   if (watch_.At(start) != record::RecordingSwitch::kNone) block.SetMaySwitch();
-  if (code_.InNoFile(start) || versions_.IsWritable(start))
-    KeepCode(start, code.first(std::min(code.size(), block.end - start)));
+  const Bytes own = code.first(std::min(code.size(), block.end - start));
+  const bool shared = code_.IsShared(start);
+  if (shared) KeepShared(block, own);
+  if (shared || code_.InNoFile(start) || versions_.IsWritable(start)) KeepCode(start, own);
   return block;
 }
 
@@ -191,7 +195,7 @@ ThreadTracer* EmulatedProcess::NewTracer(bool off) {
   if (area_.cpu_count.load() != 0) cpus.emplace(area_, getpid(), tid);
   auto* thread = new ThreadTracer(settings_, clock_,
                                   ending_ ? SlotWriter() : SlotWriter::Take(area_, getpid(), tid),
-                                  tid, cpus, area_.settings.branch_depth);
+                                  tid, cpus, area_.settings.branch_depth, &blocks_);
   if (off) thread->SwitchOff();
   return thread;
 }
@@ -228,6 +232,7 @@ void EmulatedProcess::OnBlock(unsigned vcpu, const Block& block, const GuestRegi
   if (thread->EnterLessQuickly(block)) return;
   if (!thread->open()) return;
   const uint32_t attention = thread->attention();
+  if (block.is_shared()) CheckShared(*thread, block);
   if (block.may_switch())
     EnterFunction(*thread, block, *registers);
   else
@@ -271,6 +276,7 @@ void EmulatedProcess::EnterPossibleHandler(ThreadTracer& thread, const Block& bl
 
 void EmulatedProcess::BeforeFork() {
   mutex_.lock();
+  blocks_.Lock();
   parent_pid_ = getpid();
   parent_tid_ = gettid();
   forking_ = OwnVcpu();
@@ -290,6 +296,7 @@ void EmulatedProcess::AfterForkInChild() {
   fork.size = static_cast<uint64_t>(parent_tid_);
   thread->Send(fork);
   if (forking_ < kMaxVcpus) SetThread(forking_, thread);
+  blocks_.Unlock();
   mutex_.unlock();
   thread->Start();
 }

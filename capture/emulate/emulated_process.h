@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What the emulator's callbacks do, for all threads of the process. Its parts lie in
 // emulated_process.cc (threads and blocks), system_calls.cc, thread_ends.cc, process_end.cc,
-// function_switches.cc.
+// function_switches.cc, stale_calls.cc.
 #pragma once
 
 #include <array>
@@ -19,6 +19,7 @@
 #include "capture/emulate/code_map.h"
 #include "capture/emulate/code_versions.h"
 #include "capture/emulate/guest.h"
+#include "capture/emulate/stale_code.h"
 #include "capture/emulate/thread_tracer.h"
 #include "capture/record/emulator_command.h"
 #include "capture/record/shared_area.h"
@@ -56,9 +57,15 @@ struct ThreadTable {
 // while that lives; the numbers are used again.
 class EmulatedProcess {
  public:
+  // Asks the emulator to drop all its translations before it runs another block, and then to call
+  // OnDropped. The emulator locks its plugins meanwhile, and calls some of these functions with
+  // that lock held: so no lock of ours may be held. Async-signal-safe, as far as the signal comes
+  // out of generated code.
+  using DropTranslations = void (*)();
+
   // `name` is the program's, as the kernel would show it. `threads`, empty, must outlive it.
   EmulatedProcess(record::SharedArea& area, record::EmulatorSetup setup, std::string name,
-                  ThreadTable& threads);
+                  ThreadTable& threads, DropTranslations drop_translations);
 
   // Before a thread's first block: QEMU 7 and 8 call in the thread that makes it, later ones in the
   // new one, whose maker has to be given.
@@ -82,12 +89,23 @@ class EmulatedProcess {
   // The calling thread ran into a host's SIGSEGV or SIGBUS; `handled`: the emulator let it go on.
   // `address` of the host's memory; 0: not known.
   void OnHostFault(bool handled, uint64_t address);
+  // The calling thread wrote to the host's `address`, which faulted. True: that was our doing, and
+  // it may write there now. Async-signal-safe.
+  bool OnWriteFault(uint64_t address) {
+    if (!stale_.OnWriteFault(address)) return false;
+    drop_translations_();
+    return true;
+  }
+  void OnDropped();
   // The calling thread's name, as the kernel would show it.
   std::string OwnComm();
 
   // Around fork, in the thread that forks.
   void BeforeFork();
-  void AfterForkInParent() { mutex_.unlock(); }
+  void AfterForkInParent() {
+    blocks_.Unlock();
+    mutex_.unlock();
+  }
   void AfterForkInChild();
 
  private:
@@ -140,7 +158,15 @@ class EmulatedProcess {
   static void ExecuteNatively(const std::string& file, const std::vector<std::string>& arguments,
                               const std::vector<std::string>& environment);
   void TellUnlikeNative(ThreadTracer& thread, const GuestCall& call, int64_t result);
+  void NoteUnlikeNative(ThreadTracer& thread, record::UnlikeNativeCall row);
   void OnMappingsChanged(const GuestCall& call, uint64_t result, uint64_t now);
+
+  // Translations out of date.
+  void KeepShared(Block& block, Bytes code);
+  void BeforeCall();
+  void AfterCall(ThreadTracer* thread, const GuestCall& call);
+  bool WroteToCode(ThreadTracer* thread, const GuestCall& call);
+  void CheckShared(ThreadTracer& thread, const Block& block);
 
   record::SharedArea& area_;
   const record::EmulatorSetup setup_;
@@ -148,6 +174,7 @@ class EmulatedProcess {
   const record::TraceClock clock_;
   const record::PtSettings settings_;
   ThreadTable& threads_;
+  const DropTranslations drop_translations_;
   std::unique_ptr<std::atomic<int32_t>[]> tids_;        // by vCPU; 0: no thread seen yet
   std::unique_ptr<std::atomic<int32_t>[]> makers_;      // by vCPU: who made the thread
   std::unique_ptr<std::atomic<bool>[]> starts_off_;     // by vCPU: as its maker was
@@ -162,6 +189,7 @@ class EmulatedProcess {
   EmulatedBlocks blocks_;
   CodeMap code_;
   CodeVersions versions_;
+  StaleCode stale_;
   GuestMemory memory_;
   record::FunctionWatch watch_;
   std::array<bool, 65> wants_siginfo_{};  // by signal: its handler gets a siginfo

@@ -35,6 +35,7 @@ const int interface_version = record::PluginInterface(
     [](const char* function) { return dlsym(RTLD_DEFAULT, function) != nullptr; });
 
 EmulatedProcess* process;
+qemu_plugin_id_t plugin_id;
 CoreDump core_dump;
 std::string program;  // its file
 bool copies_code;     // how QEMU gives an instruction's bytes
@@ -168,6 +169,7 @@ void OnHostFault(int signal, siginfo_t* info, void* context) {
   // At addresses that can be none (not canonical) the kernel tells nothing.
   const uint64_t address =
       info->si_code == SI_KERNEL ? 0 : reinterpret_cast<uint64_t>(info->si_addr);
+  if (signal == SIGSEGV && info->si_code == SEGV_ACCERR && process->OnWriteFault(address)) return;
   if (info->si_code > 0) process->OnHostFault(false, address);
   emulator_actions[signal == SIGSEGV ? 0 : 1](signal, info, context);
   if (info->si_code > 0) process->OnHostFault(true, 0);
@@ -255,6 +257,21 @@ void OnSystemCallDone(qemu_plugin_id_t, unsigned vcpu, int64_t number, int64_t r
   process->OnSystemCallDone(vcpu, number, result);
 }
 
+void RegisterCallbacks(qemu_plugin_id_t id) {
+  qemu_plugin_register_vcpu_init_cb(id, OnThreadMade);
+  qemu_plugin_register_vcpu_tb_trans_cb(id, OnTranslated);
+  qemu_plugin_register_vcpu_syscall_cb(id, OnSystemCall);
+  qemu_plugin_register_vcpu_syscall_ret_cb(id, OnSystemCallDone);
+}
+
+// While the CPUs are on their way to that, asking once more does nothing.
+void DropTranslations() {
+  qemu_plugin_reset(plugin_id, [](qemu_plugin_id_t id) {
+    process->OnDropped();
+    RegisterCallbacks(id);
+  });
+}
+
 // Of the programs that the emulator runs; empty: none that can be recorded.
 std::optional<CodeMode> ModeOfTarget(std::string_view name) {
   if (name == "x86_64") return CodeMode::kX86_64;
@@ -293,7 +310,8 @@ bool Install(qemu_plugin_id_t id, const qemu_info_t& info, int count, char** wor
        .root = record::FromHex(arguments["root"]),
        .other = {record::FromHex(arguments["other"]),
                  std::atoi(arguments["other_interface"].c_str())}},
-      record::FromHex(arguments["name"]), threads);
+      record::FromHex(arguments["name"]), threads, DropTranslations);
+  plugin_id = id;
   pthread_atfork([] { process->BeforeFork(); }, [] { process->AfterForkInParent(); },
                  [] { process->AfterForkInChild(); });
   real_kill = reinterpret_cast<decltype(real_kill)>(
@@ -305,10 +323,7 @@ bool Install(qemu_plugin_id_t id, const qemu_info_t& info, int count, char** wor
   if (real_open != nullptr) ReplaceImport("write", reinterpret_cast<void*>(&OnWrite));
   ReplaceImport("fprintf", reinterpret_cast<void*>(&OnPrint));
   ReplaceImport("__fprintf_chk", reinterpret_cast<void*>(&OnCheckedPrint));
-  qemu_plugin_register_vcpu_init_cb(id, OnThreadMade);
-  qemu_plugin_register_vcpu_tb_trans_cb(id, OnTranslated);
-  qemu_plugin_register_vcpu_syscall_cb(id, OnSystemCall);
-  qemu_plugin_register_vcpu_syscall_ret_cb(id, OnSystemCallDone);
+  RegisterCallbacks(id);
   return true;
 }
 

@@ -56,6 +56,7 @@ void EmulatedProcess::OnSystemCall(unsigned vcpu, const GuestCall& made) {
   }
   const GuestCall call = AsLong(made);
   calls_[vcpu] = call;
+  BeforeCall();
   const auto& [path, arguments, environment, at_environment, a5, a6] = call.arguments;
   switch (call.number) {
     case SYS_exit:
@@ -88,19 +89,24 @@ void EmulatedProcess::OnSystemCallDone(unsigned vcpu, int64_t own_number, int64_
     thread->Send({.kind = MessageKind::kUntraced});  // the kernel refused it
   if (thread != nullptr && result < 0) TellUnlikeNative(*thread, calls_[vcpu], result);
   constexpr int64_t kLastError = -4095;
-  if (!ChangesMappings(number) || (result < 0 && result >= kLastError)) return;
+  if (!ChangesMappings(number) || (result < 0 && result >= kLastError))
+    return AfterCall(thread, calls_[vcpu]);
   const uint64_t now = thread != nullptr ? thread->Tick() : clock_.Tick();
   const auto address = static_cast<uint64_t>(result);
   // A 32-bit one came as a signed number.
   OnMappingsChanged(calls_[vcpu], address & TraitsOf(setup_.mode).address_mask, now);
+  AfterCall(thread, calls_[vcpu]);
 }
 
 // Each kind once a process: some programs ask again and again.
 void EmulatedProcess::TellUnlikeNative(ThreadTracer& thread, const GuestCall& call,
                                        int64_t result) {
   const auto found = record::FindUnlikeNative(call.number, call.arguments[0], result);
-  if (!found) return;
-  const auto row = static_cast<uint32_t>(*found);
+  if (found) NoteUnlikeNative(thread, *found);
+}
+
+void EmulatedProcess::NoteUnlikeNative(ThreadTracer& thread, record::UnlikeNativeCall call) {
+  const auto row = static_cast<uint32_t>(call);
   area_.unlike_native[row].fetch_add(1);
   if (unlike_native_told_[row].exchange(true)) return;
   thread.Send({.kind = MessageKind::kUnlikeNative, .address = row}, name_);
@@ -118,6 +124,7 @@ void EmulatedProcess::OnMappingsChanged(const GuestCall& call, uint64_t result, 
   };
   const auto replaced = [&](uint64_t begin, uint64_t bytes) {
     versions_.Forget(begin, begin + bytes);
+    stale_.Forget(begin, begin + bytes);
     code_.Forget(begin, begin + (bytes + 4095) / 4096 * 4096);
   };
   const bool writable = (third & PROT_WRITE) != 0;
@@ -142,9 +149,11 @@ void EmulatedProcess::OnMappingsChanged(const GuestCall& call, uint64_t result, 
       break;
     default:  // shared memory, whose size the call does not tell
       versions_.Forget(0, ~uint64_t{0});
+      stale_.Forget();
       code_.Forget(0, ~uint64_t{0});
       break;
   }
+  stale_.OnMappingsChanged();
   AwaitRecorder();
   mappings_tsc_ = now;
 }

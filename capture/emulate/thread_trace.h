@@ -53,6 +53,10 @@ class ThreadTrace {
   void Lost(uint64_t ip, CodeMode mode) {
     branches_ ? branches_->Lost(ip) : packets_.Lost(ip, mode);
   }
+  // Each branch of branches is told, so they need no count.
+  void TellCount() {
+    if (!branches_) packets_.TellCount();
+  }
   void Sync(uint64_t ip, CodeMode mode) {
     branches_ ? branches_->Sync(ip) : packets_.Sync(ip, mode);
   }

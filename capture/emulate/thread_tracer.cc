@@ -65,13 +65,16 @@ void ThreadTracer::Enter(const Block& next) {
 void ThreadTracer::Sync() {
   if (!open() || in_kernel()) return;
   const Block* last = TakeUp();
+  TellCount(*last);
   generator_.Sync(last->start, last->mode);
   SetDown(last);
 }
 
 void ThreadTracer::Leave() {
   if (!open() || in_kernel()) return;
-  generator_.Interrupted(TakeUp()->start);
+  const Block* last = TakeUp();
+  TellCount(*last);
+  generator_.Interrupted(last->start);
   SetDown(nullptr);
   if (cpus_) cpus_->Release(true);
 }
@@ -81,6 +84,7 @@ void ThreadTracer::SwitchOffInside(uint64_t address) {
   if (!open() || in_kernel()) return;
   const Block* last = TakeUp();
   CompleteOdd(*last, address);
+  TellCount(*last);
   generator_.Interrupted(address);
   SetDown(nullptr);
   if (cpus_) cpus_->Release(true);
@@ -138,6 +142,12 @@ void ThreadTracer::Lose(uint64_t next, CodeMode mode) {
   generator_.Lost(next, mode);
 }
 
+// Before what interrupts the thread in or behind `last`: no packet tells how often it went round
+// there.
+void ThreadTracer::TellCount(const Block& last) {
+  if (blocks_ == nullptr || blocks_->MayGoRound(last)) generator_.TellCount();
+}
+
 bool ThreadTracer::LeadsTo(const Block& last, uint64_t next) const {
   switch (last.kind) {
     case BlockEnd::kSequential:
@@ -158,6 +168,7 @@ bool ThreadTracer::LeadsTo(const Block& last, uint64_t next) const {
 // The trap's own instruction counts as not executed, as on hardware.
 void ThreadTracer::Trap(const Block& last) {
   CompletePart(last, last.instructions - 1);
+  TellCount(last);
   generator_.Faulted(last.last_ip, last.mode);
 }
 
@@ -180,11 +191,13 @@ bool ThreadTracer::Interrupt(const Block& last, const Interruption& interruption
   if (index && leads && !interruption.fault) return false;  // a loop on itself, or a fault in it
   if (index && (!leads || *interruption.fault)) {
     CompletePart(last, *index);
+    TellCount(last);
     generator_.Faulted(ip, last.mode);
     return true;
   }
   if (!leads) return false;
   Complete(last, ip);
+  TellCount(last);
   generator_.Interrupted(ip);
   return true;
 }

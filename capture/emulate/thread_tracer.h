@@ -17,13 +17,16 @@
 
 namespace flowback::emulate {
 
-// Used by its own thread only, where nothing else is said. `clock` must outlive it.
+// Used by its own thread only, where nothing else is said. `clock` and `blocks` must outlive it.
+// `blocks`: all that the thread may run; null: it counts its instructions wherever it is
+// interrupted, not in loops alone.
 class ThreadTracer {
  public:
   ThreadTracer(const record::PtSettings& settings, const record::TraceClock& clock,
                SlotWriter writer, int32_t tid, std::optional<CpuTurns> cpus = {},
-               uint32_t branch_depth = 0)
-      : writer_(writer),
+               uint32_t branch_depth = 0, const EmulatedBlocks* blocks = nullptr)
+      : blocks_(blocks),
+        writer_(writer),
         tid_(tid),
         generator_(settings, clock, digest_.count, branch_depth),
         cpus_(cpus) {}
@@ -159,6 +162,7 @@ class ThreadTracer {
   void CompleteOdd(const Block& last, uint64_t next);
   void Trap(const Block& last);
   void Lose(uint64_t next, CodeMode mode);
+  void TellCount(const Block& last);
   bool LeadsTo(const Block& last, uint64_t next) const;
   bool Interrupt(const Block& last, const Interruption& interruption);
   void Count(const Block& block) {
@@ -174,6 +178,7 @@ class ThreadTracer {
   void GiveWay();
   void LeaveCpu();
 
+  const EmulatedBlocks* blocks_;
   std::atomic<const Block*> last_ = &kNoBlock;  // began, and its end is not told yet
   SlotWriter writer_;
   int32_t tid_;

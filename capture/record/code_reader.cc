@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "capture/record/code_reader.h"
 
+#include <elf.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "decode/instruction/classify.h"
 
@@ -28,6 +30,12 @@ size_t ReadProcess(pid_t pid, uint64_t address, uint8_t* buffer, size_t size) {
   return done;
 }
 
+// A file of another kind is a program's own memory, of which no copy is right for long.
+bool IsProgram(int file) {
+  char magic[SELFMAG] = {};
+  return pread(file, magic, sizeof magic, 0) == SELFMAG && std::memcmp(magic, ELFMAG, SELFMAG) == 0;
+}
+
 }  // namespace
 
 FetchedInstruction StoppedCodeReader::Fetch(uint64_t ip, CodeMode mode) {
@@ -45,10 +53,10 @@ FetchedInstruction StoppedCodeReader::Fetch(uint64_t ip, CodeMode mode) {
   return fetched;
 }
 
-// Only code in files that the process can't write is sure to stay as it is; and it may have been
-// written before.
+// Only code of a program's file stays as it is, as long as nobody writes to the file. Memory that
+// is shared changes with each write through another mapping, and so does the file behind it.
 bool StoppedCodeReader::MayChange(const ExecutableMapping& mapping, uint64_t address) {
-  if (mapping.writable) return true;
+  if (mapping.writable || mapping.shared) return true;
   if (!mapping.has_file) return mapping.path != "[vdso]";
   if (address >= mapping.end) return false;  // the next mapping's
   const uint64_t page = address - address % kPageSize;
@@ -61,6 +69,7 @@ bool StoppedCodeReader::IsAsInFile(const ExecutableMapping& mapping, uint64_t pa
   const MappedImage* image = ImageOf(mapping);
   if (image == nullptr || *image->file < 0) return false;
   if (!files_are_kept_ && !image->IsAt(mapping.path)) return false;
+  if (written_.contains(mapping.identity) || !IsProgram(*image->file)) return false;
   std::vector<uint8_t> bytes(kPageSize);  // behind the file's end are zeros
   const uint64_t at = mapping.file_offset + (page - mapping.begin);
   return pread(*image->file, bytes.data(), bytes.size(), static_cast<off_t>(at)) > 0 &&
@@ -84,6 +93,21 @@ void StoppedCodeReader::OpenImages() {
   }
 }
 
+void StoppedCodeReader::NoteWrites() {
+  bool any = false;
+  for (const auto& [identity, image] : images_) {
+    if (*image->file < 0) continue;
+    const auto [known, is_new] = versions_.try_emplace(identity, image->Version());
+    if (is_new || known->second == image->Version()) continue;
+    known->second = image->Version();
+    written_.insert(identity);
+    any = true;
+  }
+  if (!any) return;
+  cache_.clear();
+  as_in_file_.clear();
+}
+
 FetchedInstruction StoppedCodeReader::Read(uint64_t ip, CodeMode mode) const {
   FetchedInstruction fetched;
   fetched.mode = mode;
@@ -102,6 +126,7 @@ std::vector<ExecutableMapping> StoppedCodeReader::Refresh() {
       added.push_back(mapping);
   mappings_ = std::move(now);
   OpenImages();
+  NoteWrites();
   cache_.clear();
   as_in_file_.clear();
   // A mapping told now hides the pages told before.

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -52,6 +53,9 @@ class StoppedCodeReader {
   // To be called after whatever may have changed the process's mappings. Returns the executable
   // mappings that are new.
   std::vector<ExecutableMapping> Refresh();
+  // To be called after whatever may have written to files: their code is read anew, and kept by
+  // pages from then on.
+  void NoteWrites();
   // The file behind a mapping that Refresh returned last; null: it has none.
   const MappedImage* ImageOf(const ExecutableMapping& mapping) const;
   // The process runs another program now: forget everything.
@@ -82,6 +86,8 @@ class StoppedCodeReader {
   std::vector<ExecutableMapping> mappings_;  // by address
   std::unordered_map<uint64_t, FetchedInstruction> cache_;
   std::map<std::string, std::shared_ptr<const MappedImage>> images_;  // by identity
+  std::map<std::string, std::string> versions_;                       // of the images, by identity
+  std::set<std::string> written_;  // identities of files that were written to
   std::map<uint64_t, std::vector<uint8_t>> pages_;
   std::vector<uint64_t> changed_;
   std::unordered_map<uint64_t, bool> as_in_file_;  // pages of files that were compared

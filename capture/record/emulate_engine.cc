@@ -278,6 +278,7 @@ std::vector<uint8_t> EmulateEngine::RestOfPackets(const ThreadProgress& flow) co
   writer.FlushTnt();
   // It was killed: as at a context switch that nothing follows.
   if (flow.next != 0) {
+    writer.Write(pt::ExecutedCount{.instructions = flow.count}.AsPacket());
     writer.Write(pt::Fup{pt::LastIp::Uncompressed(flow.next)});
     writer.TipPgd(std::nullopt);
   }

@@ -12,6 +12,10 @@
 //
 // PSB+ comes about every psb_period bytes, between two instructions; it empties the call stack and
 // makes the next address a full one.
+//
+// What hardware can't tell: how often a loop of direct jumps and calls went round before it was
+// interrupted. So behind each PSB+, and before what interrupts such a loop, stands the number of
+// instructions that the thread has executed (pt::ExecutedCount).
 #include "capture/record/packet_generator.h"
 
 #include <utility>
@@ -21,6 +25,7 @@ PacketGenerator::PacketGenerator(const PtSettings& settings, const TraceClock& c
                                  const uint64_t& executed)
     : settings_(settings),
       clock_(clock),
+      executed_(executed),
       thread_clock_(clock, executed),
       writer_({.long_tnt = settings.long_tnt,
                .short_where_smaller = settings.short_tnt_where_smaller,
@@ -57,6 +62,16 @@ bool PacketGenerator::WritesPacket(InstructionClass kind) const {
   }
 }
 
+void PacketGenerator::TellCount() {
+  if (!on_) return;
+  FlushTnt();
+  WriteCount(false);
+}
+
+void PacketGenerator::WriteCount(bool begins) {
+  writer_.Write(pt::ExecutedCount{.instructions = executed_, .begins = begins}.AsPacket());
+}
+
 void PacketGenerator::StartElsewhere() {
   next_sync_ = 0;
   cycles_from_.reset();
@@ -74,6 +89,7 @@ void PacketGenerator::Lost(uint64_t ip, CodeMode mode) {
   writer_.Write(pt::Ovf{});
   returns_.Clear();
   writer_.Fup(ip);
+  WriteCount(true);
 }
 
 void PacketGenerator::Discard() {
@@ -98,6 +114,7 @@ void PacketGenerator::Faulted(uint64_t ip, CodeMode mode) {
 void PacketGenerator::Aborted(uint64_t ip, CodeMode mode, uint64_t target) {
   if (muted_) return;
   TurnOn(ip, mode);
+  TellCountOfLoop();
   TimePacketGroup();
   writer_.Write(pt::ModeTsx{.in_transaction = false, .aborted = true});
   writer_.Fup(ip);
@@ -106,6 +123,7 @@ void PacketGenerator::Aborted(uint64_t ip, CodeMode mode, uint64_t target) {
 
 void PacketGenerator::Interrupted(uint64_t ip) {
   if (!on_) return;
+  TellCountOfLoop();
   TimePacketGroup();
   writer_.Fup(ip);
   TurnOff();
@@ -135,6 +153,7 @@ void PacketGenerator::TurnOn(uint64_t ip, CodeMode mode) {
 
 void PacketGenerator::TurnOff() {
   thread_clock_.Publish();
+  may_loop_ = false;
   writer_.TipPgd(std::nullopt);
   on_ = false;
   if (settings_.times_ends) WriteTime();
@@ -146,6 +165,7 @@ void PacketGenerator::WriteMode(CodeMode mode) {
 }
 
 void PacketGenerator::WriteSync(std::optional<uint64_t> ip, CodeMode mode) {
+  if (ip) TellCountOfLoop();
   FlushTnt();
   next_sync_ = written_ + writer_.size() + settings_.psb_period_bytes;
   writer_.Psb();
@@ -156,6 +176,7 @@ void PacketGenerator::WriteSync(std::optional<uint64_t> ip, CodeMode mode) {
   writer_.Write(pt::ModeTsx{});
   if (ip) writer_.Fup(*ip);
   writer_.Write(pt::PsbEnd{});
+  WriteCount(true);
 }
 
 void PacketGenerator::WriteTransfer(const Instruction& instruction, uint64_t ip, bool taken,
@@ -163,25 +184,33 @@ void PacketGenerator::WriteTransfer(const Instruction& instruction, uint64_t ip,
   const uint64_t after = ip + instruction.length;
   switch (instruction.kind) {
     case InstructionClass::kOther:
+      return;
     case InstructionClass::kJump:
+      may_loop_ = may_loop_ || next <= ip;
       return;
     case InstructionClass::kConditional:
+      may_loop_ = false;
       return TntBit(taken);
     case InstructionClass::kCall:
+      may_loop_ = may_loop_ || next <= ip;
       if (!(instruction.flags & kFlagZeroCall)) returns_.Push(after);
       return;
     case InstructionClass::kIndirectCall:
+      may_loop_ = false;
       returns_.Push(after);
       TimePacketGroup();
       return writer_.Tip(next);
     case InstructionClass::kReturn:
+      may_loop_ = false;
       return WriteReturn(next);
     case InstructionClass::kIndirectJump:
+      may_loop_ = false;
       TimePacketGroup();
       return writer_.Tip(next);
     case InstructionClass::kFarCall:
     case InstructionClass::kFarJump:
     case InstructionClass::kFarReturn:
+      may_loop_ = false;
       TimePacketGroup();
       if (mode_ != next_mode) WriteMode(next_mode);
       return writer_.Tip(next);

@@ -73,6 +73,10 @@ class PacketGenerator {
   void Sync(uint64_t ip, CodeMode mode) {
     if (on_) WriteSync(ip, mode);
   }
+  // Writes how many instructions the thread has executed, which no packet shows where it goes round
+  // a loop of direct jumps and calls. For an engine that tells blocks; Completed sees such loops by
+  // itself. Silent when tracing is off.
+  void TellCount();
   // What ran is not known. Control is at `ip` now.
   void Lost(uint64_t ip, CodeMode mode);
   // It ran and entered the kernel (SYSCALL, SYSENTER).
@@ -127,10 +131,15 @@ class PacketGenerator {
   void WriteTransfer(const Instruction& instruction, uint64_t ip, bool taken, uint64_t next,
                      CodeMode next_mode);
   void WriteReturn(uint64_t target);
+  void WriteCount(bool begins);
+  void TellCountOfLoop() {
+    if (may_loop_) TellCount();
+  }
   bool SyncDue() const { return written_ + writer_.size() >= next_sync_; }
 
   PtSettings settings_;
   const TraceClock& clock_;
+  const uint64_t& executed_;
   ThreadClock thread_clock_;
   pt::PacketWriter writer_;
   CompressionStack returns_;
@@ -141,6 +150,7 @@ class PacketGenerator {
   uint64_t next_mtc_ = 0;                // time-stamp counter from which the next MTC is due
   std::optional<uint64_t> cycles_from_;  // time-stamp counter from which the next CYC counts
   uint64_t first_held_ = 0;              // time-stamp counter at the first of the pending branches
+  bool may_loop_ = false;  // a direct branch went back, and no packet has told of the flow since
   bool on_ = false;
   bool muted_ = false;
   std::optional<CodeMode> mode_;  // last MODE.Exec since the PSB

@@ -45,6 +45,7 @@ bool ParseLine(const std::string& line, ExecutableMapping& out, std::string_view
     return false;
   rest.remove_prefix(std::min(rest.find_first_not_of(' '), rest.size()));
   out.writable = access[1] == 'w';
+  out.shared = access[3] == 's';
   out.has_file = inode != "0";
   out.identity = std::string(device) + " " + std::string(inode);
   out.deleted = out.has_file && rest.ends_with(kDeleted);

@@ -21,6 +21,7 @@ struct ExecutableMapping {
                           // without the kernel's remark
   std::string identity;   // device and inode, to tell two files of one name apart
   bool writable = false;  // its bytes may change at any time
+  bool shared = false;    // what is written there, other mappings of the same memory show, too
   bool has_file = false;
   bool deleted = false;  // the path does not lead to the file, any more or from the start
 

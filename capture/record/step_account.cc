@@ -109,6 +109,7 @@ void StepEngine::AfterKernelEntry(Thread& thread) {
 }
 
 void StepEngine::AfterSystemCall(Thread& thread, uint64_t number, uint64_t result) {
+  thread.process.code.NoteWrites();
   if (ChangesMappings(number)) AnnounceMappings(thread);
   if (number == SYS_prctl) AnnounceComm(thread, false);
   const bool made_child = std::exchange(thread.made_child, false);

@@ -101,6 +101,8 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"Exceptions", {Sample("exceptions")}},
                     Case{"Signals", {Sample("signals")}}, Case{"Crash", {Sample("crash")}},
                     Case{"Killed", {Program("killed")}},
+                    Case{"EndlessRecursion", {Program("loops"), "three"}},
+                    Case{"EndlessLoops", {Program("loops"), "other-thread"}},
                     Case{"ForkAndExec", {Program("execs"), Program("known")}},
                     Case{"Shell", {"/bin/sh", "-c", "ls / | /bin/cat; exec /bin/true"}}),
     [](const auto& test) { return std::string(test.param.name); });
