@@ -319,9 +319,11 @@ int Execute(const RecordWords& words, RecordOptions& options, const CLI::App& ap
   if (summary->failure) status = has_command ? kRecorderFailed : StatusOf(summary->failure->code());
   TellText(*summary, options);
   TellNearFunctions(*summary, options);
+  const std::optional<DecodedCheck> decoded = CheckDecoded(*summary, options);
+  if (decoded) TellDecoded(*summary, *decoded);
   std::optional<NativeRun> native;
   if (words.compare) native = Compare(*summary, options, input);
-  if (words.json) TellJson(*summary, options, native, status);
+  if (words.json) TellJson(*summary, options, {.native = native, .decoded = decoded}, status);
   return status;
 }
 

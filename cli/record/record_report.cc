@@ -368,8 +368,17 @@ void TellComparison(const RecordSummary& summary, const NativeRun& native) {
                      CommandStatus(native.command_status), CommandStatus(summary.command_status)));
 }
 
+void TellDecoded(const RecordSummary& summary, const DecodedCheck& decoded) {
+  if (decoded.instructions == summary.instructions) return;
+  const std::string why = decoded.first_loss.empty() ? "" : ": " + decoded.first_loss;
+  Warn(fmt::format("record: the recording decodes to {} of the {} that the recorder counted{}",
+                   decoded.instructions, Counted(summary.instructions, "instruction"), why),
+       {"flowback decode --as summary shows what is missing"});
+}
+
 void TellJson(const RecordSummary& summary, const RecordOptions& options,
-              const std::optional<NativeRun>& native, int exit_status) {
+              const RecordComparisons& comparisons, int exit_status) {
+  const std::optional<NativeRun>& native = comparisons.native;
   Output output;
   for (const RecordedThread& thread : summary.threads)
     JsonLine(output.buffer())
@@ -392,6 +401,8 @@ void TellJson(const RecordSummary& summary, const RecordOptions& options,
       .Text("clock", options.streams.clock == RecordClock::kHost ? "host" : "instructions")
       .Text("output", options.files.output)
       .Number("instructions", summary.instructions)
+      .Raw("decoded_instructions",
+           comparisons.decoded ? fmt::format("{}", comparisons.decoded->instructions) : "null")
       .Number("bytes", summary.bytes)
       .Number("file_bytes", summary.file_bytes)
       .Number("overwritten_bytes", summary.overwritten_bytes)

@@ -4,6 +4,7 @@
 
 #include <optional>
 
+#include "cli/record/decoded_check.h"
 #include "cli/record/native_run.h"
 #include "flowback/base/error.h"
 #include "flowback/capture/record.h"
@@ -18,9 +19,15 @@ void TellText(const RecordSummary& summary, const RecordOptions& options);
 void TellRun(const RecordSummary& summary, const RecordOptions& options);
 // How the recorded run compares with `native`.
 void TellComparison(const RecordSummary& summary, const NativeRun& native);
-// `native`: absent when the program was not run by itself.
+// Says so if the recording does not decode to all instructions.
+void TellDecoded(const RecordSummary& summary, const DecodedCheck& decoded);
+// What a recording was held against. Absent where it was not.
+struct RecordComparisons {
+  std::optional<NativeRun> native = {};
+  std::optional<DecodedCheck> decoded = {};
+};
 void TellJson(const RecordSummary& summary, const RecordOptions& options,
-              const std::optional<NativeRun>& native, int exit_status);
+              const RecordComparisons& comparisons, int exit_status);
 
 // Prints the error and returns the exit status: that of the error; with a command, whose status it
 // would be, 126 or 127 when that can't be run, else 125. In JSON also the reason's number.
