@@ -6,14 +6,22 @@
 //     ^ip     ^from    ^to      ^ ^ ^ ^cycles                       ^kind, path: newer perfs'
 //                               | | aborted (A)
 //                               | in a transaction (X)
-//                               predicted (P), mispredicted (M)
+//                               predicted (P), mispredicted (M); with N: not taken
+//
+// LLVM's tools write equal samples once, with a line ahead that has their number:
+//
+//     12
+//      0x400513/0x4004ed/P/-/-/0  0x400523/0x400513/M/-/-/12
 //
 // With --show-mmap-events lines with PERF_RECORD_MMAP2 stand between them, which tell where the
 // code was, from there on: a line's number stands for its time. Other lines are left out, and said
 // so.
 #include <algorithm>
 #include <optional>
+#include <string>
 #include <string_view>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include "base/text_words.h"
@@ -76,7 +84,8 @@ std::optional<BranchRecord> ParseEntry(std::string_view word) {
   record.from = *from;
   record.to = *to;
   if (prediction.contains('M')) record.prediction = BranchFacts::Prediction::kWrong;
-  if (prediction == "P") record.prediction = BranchFacts::Prediction::kRight;
+  if (prediction.contains('P')) record.prediction = BranchFacts::Prediction::kRight;
+  record.not_taken = prediction.contains('N');
   record.in_transaction = transaction == "X";
   record.aborted = aborted == "A";
   perf::SetCycles(*cycles, record);
@@ -107,6 +116,14 @@ std::optional<StackLine> ParseStack(std::string_view text) {
     line.entries.push_back(*entry);
   }
   return line;
+}
+
+// Returns the number that a line has alone, from its first column on; perf never begins an address
+// there: it writes addresses right-aligned. Empty: it is no such line.
+std::optional<uint64_t> ParseCount(std::string_view line) {
+  while (!line.empty() && (line.back() == '\r' || line.back() == ' ')) line.remove_suffix(1);
+  if (line.empty() || line.find_first_not_of("0123456789") != line.npos) return std::nullopt;
+  return Number(line, 10);
 }
 
 // "PERF_RECORD_MMAP2 26083/26083: [0x400000(0x1000) @ 0 08:04 1 2]: r-xp /elf".
@@ -153,16 +170,28 @@ class TextReader {
     if (IsBlank(line)) return;
     if (line.size() > kLongestLine) return LeaveOut(number);
     if (line.contains(kMapMark)) return TakeMap(line, number);
+    if (const auto count = ParseCount(line); count && !IsAddressOfCode(line))
+      return TakeCount(*count, number);
     const auto stack = ParseStack(line);
     if (!stack) return LeaveOut(number);
+    if (count_ && stack->entries.empty()) return;  // a caller's address, ahead of the branches
+    const uint64_t times = std::exchange(count_, {}).value_or(1);
     for (const BranchRecord& entry : stack->entries)
       to_kernel_ = to_kernel_ || IsKernelAddress(entry.to);
     perf::SampleId id;
     id.time = number;
-    stacks_.AddStack(id, stack->ip, stack->entries);
+    if (times != 0 && !stacks_.AddStack(id, stack->ip, stack->entries, times)) too_many_ = number;
   }
 
-  void Finish() {
+  // Errors: kUnreadable if the counts of samples add up to too much.
+  Status Finish(const std::string& path) {
+    if (count_) LeaveOut(count_line_);
+    if (too_many_)
+      return Fail(Error(ErrorCode::kUnreadable, path + ": line " + Dec(*too_many_) +
+                                                    ": the counts of samples add up to more than " +
+                                                    Dec(perf::RepeatedStacks::kMostRecords) +
+                                                    " branches")
+                      .Remedy("divide all counts of samples by the same number"));
     std::move(stacks_).Finish({}, recording_);
     auto& config = recording_.config.Make<BranchStackConfig>();
     config.levels = recording_.levels = {};
@@ -177,9 +206,24 @@ class TextReader {
                Dec(first_left_out_),
            "write the text with `perf script -F ip,brstack --show-mmap-events`"});
     AssignOwners(recording_);
+    return {};
   }
 
  private:
+  // A text that lost its blanks may have an address alone on a line.
+  bool IsAddressOfCode(std::string_view line) const {
+    const auto address = Number(Words(line).Next(), 16);
+    return address && std::ranges::any_of(recording_.sideband, [&](const SidebandRecord& any) {
+             const auto* map = std::get_if<MmapRecord>(&any);
+             return map != nullptr && map->executable && *address - map->address < map->size;
+           });
+  }
+  // Stands for the stack on the next line.
+  void TakeCount(uint64_t count, uint64_t number) {
+    if (count_) LeaveOut(count_line_);
+    count_ = count;
+    count_line_ = number;
+  }
   // A kernel's mapping has a process number of -1, and no file.
   void TakeMap(std::string_view line, uint64_t number) {
     auto map = ParseMap(line);
@@ -196,6 +240,9 @@ class TextReader {
   bool to_kernel_ = false;
   uint64_t left_out_ = 0;
   uint64_t first_left_out_ = 0;
+  std::optional<uint64_t> count_;  // of samples that had the stack that follows
+  uint64_t count_line_ = 0;
+  std::optional<uint64_t> too_many_;  // the line whose samples are too many
 };
 
 }  // namespace
@@ -205,7 +252,7 @@ bool MatchesBrstackText(const Candidate& candidate) {
   bool matches = false;
   ForEachLine(candidate.bytes, [&](std::string_view line, uint64_t) {
     if (line.size() > kLongestLine || line.contains('\0')) return false;
-    if (IsBlank(line) || line.contains(kMapMark)) return true;
+    if (IsBlank(line) || line.contains(kMapMark) || ParseCount(line)) return true;
     const auto stack = ParseStack(line);
     if (stack && stack->entries.empty()) return true;
     matches = stack.has_value();
@@ -220,8 +267,7 @@ Status ReadBrstackText(const Candidate& candidate, Recording& recording) {
     reader.Take(line, number);
     return true;
   });
-  reader.Finish();
-  return {};
+  return reader.Finish(recording.path);
 }
 
 }  // namespace flowback

@@ -89,17 +89,24 @@ void BranchStackCollector::Add(const Record& record, const Sample& sample, bool 
   OwnerOf(sample.id).stored.Add(stays ? whole.data() : Copy(whole), sample.id.time, count);
 }
 
-void BranchStackCollector::AddStack(const SampleId& id, uint64_t ip,
-                                    std::span<const BranchRecord> newest_first) {
+bool BranchStackCollector::AddStack(const SampleId& id, uint64_t ip,
+                                    std::span<const BranchRecord> newest_first, uint64_t times) {
   if (newest_first.empty()) {
-    ++empty_samples_;
-    return;
+    empty_samples_ += times;
+    return true;
   }
-  Count(newest_first.size());
   Owner& owner = OwnerOf(id);
-  owner.stacks.push_back(
-      {.time = id.time, .begin = owner.records.size(), .count = newest_first.size(), .ip = ip});
+  const uint64_t room = RepeatedStacks::kMostRecords - owner.repeated;
+  if (times > 1 && times > room / newest_first.size()) return false;
+  if (times > 1) owner.repeated += newest_first.size() * times;
+  Count(newest_first.size(), times);
+  owner.stacks.push_back({.time = id.time,
+                          .begin = owner.records.size(),
+                          .count = newest_first.size(),
+                          .ip = ip,
+                          .times = times});
   owner.records.insert(owner.records.end(), newest_first.begin(), newest_first.end());
+  return true;
 }
 
 // The records take most of the memory: they are put into their places once.
@@ -120,10 +127,20 @@ std::vector<BranchRecord> BranchStackCollector::Owner::TakeRecords() {
   return sorted;
 }
 
+RepeatedStacks BranchStackCollector::Owner::Repeat(std::span<const BranchRecord> sorted) const {
+  RepeatedStacks repeated;
+  for (const Stack& stack : stacks) {
+    repeated.Add(sorted.first(stack.count), stack.times);
+    sorted = sorted.subspan(stack.count);
+  }
+  return repeated;
+}
+
 // There may be very many threads with a few stacks each, and the system gives a process some ten
 // thousand ranges of addresses: such streams are made at once.
-void BranchStackCollector::GiveStored(std::shared_ptr<const StoredStacks> stored,
-                                      Recording& recording, Stream& stream) {
+template <class Stored>
+void BranchStackCollector::GiveStored(std::shared_ptr<const Stored> stored, Recording& recording,
+                                      Stream& stream) {
   constexpr size_t kMadeAtOnce = size_t{64} << 10;
   const size_t size = stored->size();
   if (size <= kMadeAtOnce) {
@@ -145,9 +162,12 @@ void BranchStackCollector::GiveBytes(Owner owner, const std::shared_ptr<const Sa
   if (!owner.stored.empty()) {
     auto stored = std::make_shared<StoredStacks>(std::move(owner.stored));
     stored->Finish(layout, indexed);
-    return GiveStored(std::move(stored), recording, stream);
+    return GiveStored<StoredStacks>(std::move(stored), recording, stream);
   }
   auto records = std::make_shared<std::vector<BranchRecord>>(owner.TakeRecords());
+  if (owner.repeated != 0)
+    return GiveStored<RepeatedStacks>(
+        std::make_shared<const RepeatedStacks>(owner.Repeat(*records)), recording, stream);
   stream.bytes = {reinterpret_cast<const uint8_t*>(records->data()),
                   records->size() * kBranchRecordSize};
   recording.storage.push_back(std::move(records));

@@ -14,6 +14,7 @@
 #include "capture/formats/field_reader.h"
 #include "capture/formats/perf_record_reader.h"
 #include "capture/formats/perf_sample_id.h"
+#include "capture/formats/repeated_stacks.h"
 #include "capture/formats/stored_stacks.h"
 #include "flowback/model/branch_records.h"
 #include "flowback/model/recording.h"
@@ -31,8 +32,11 @@ class BranchStackCollector {
   // REQUIRES: sample.has_branches, and it is `record`'s. `stays`: the record is there as long as
   // the recording; else it is copied.
   void Add(const Record& record, const Sample& sample, bool stays);
-  // A stack whose entries have no time, ip and place yet. id.time may be the order alone.
-  void AddStack(const SampleId& id, uint64_t ip, std::span<const BranchRecord> newest_first);
+  // Adds a stack whose entries have no time, ip and place yet, and that `times` samples had.
+  // id.time may be the order alone. Returns false, and adds nothing, if there are too many records
+  // (RepeatedStacks::kMostRecords).
+  bool AddStack(const SampleId& id, uint64_t ip, std::span<const BranchRecord> newest_first,
+                uint64_t times = 1);
   // Those that have branches.
   uint64_t samples() const { return samples_; }
 
@@ -46,25 +50,31 @@ class BranchStackCollector {
     size_t begin = 0;  // of its records, in `records`
     size_t count = 0;
     uint64_t ip = 0;
+    uint64_t times = 1;
   };
   struct Owner {
     StoredStacks stored;  // of samples; made into records when they are read
     std::vector<Stack> stacks;
     std::vector<BranchRecord> records;  // of `stacks`, the newest first
+    uint64_t repeated = 0;              // records, each as often as samples had its stack
 
     // In program order, of all stacks.
     std::vector<BranchRecord> TakeRecords();
+    // REQUIRES: TakeRecords was called, with that result.
+    RepeatedStacks Repeat(std::span<const BranchRecord> sorted) const;
   };
   // Thread, process, CPU; -1: not told.
   using Key = std::pair<std::pair<int32_t, int32_t>, int32_t>;
 
   Owner& OwnerOf(const SampleId& id);
-  void Count(size_t branches) {
-    ++samples_;
+  void Count(size_t branches, uint64_t times = 1) {
+    samples_ += times;
     depth_ = std::max<uint64_t>(depth_, branches);
   }
   const uint8_t* Copy(Bytes record);
-  static void GiveStored(std::shared_ptr<const StoredStacks> stored, Recording& recording,
+  // `stored` is StoredStacks or RepeatedStacks.
+  template <class Stored>
+  static void GiveStored(std::shared_ptr<const Stored> stored, Recording& recording,
                          Stream& stream);
   static void GiveBytes(Owner owner, const std::shared_ptr<const SampleLayout>& layout,
                         bool indexed, Recording& recording, Stream& stream);

@@ -76,6 +76,7 @@ template <ByteOrder order>
   const uint64_t path = flags.Take(2);
   const BranchKind kind = KindOf(type, flags.Take(4));
   const uint64_t level = flags.Take(3);
+  const uint64_t not_taken = flags.Take(1);  // of what perf makes of SPE
   PutWord(5,
           cycles | at(ToldOf(cycles), offsetof(BranchRecord, cycles_told)) |
               at(kPredictions[predicted << 1 | wrong], offsetof(BranchRecord, prediction)) |
@@ -85,7 +86,8 @@ template <ByteOrder order>
   PutWord(6,
           at(kLevels[level], offsetof(BranchRecord, level)) |
               at(in_transaction, offsetof(BranchRecord, in_transaction)) |
-              at(aborted, offsetof(BranchRecord, aborted)),
+              at(aborted, offsetof(BranchRecord, aborted)) |
+              at(not_taken, offsetof(BranchRecord, not_taken)),
           record);
 }
 

@@ -67,7 +67,8 @@ void StackFlow::PassCompare(const BranchRecord& record) {
   const CodeBlock block = graph_->Block(line_.node);
   const bool comes_next =
       line_.ahead + 2 == block.count && block.last == InstructionClass::kConditional;
-  if (!comes_next || graph_->SuccessorAddress(line_.node, 1) != record.to) return;
+  if (!comes_next) return;
+  if (!record.not_taken && graph_->SuccessorAddress(line_.node, 1) != record.to) return;
   ++line_.ahead;
   line_.at_branch = true;
 }
@@ -121,6 +122,8 @@ inline void StackFlow::TellRecord(const BranchRecord& record, ExecutionConsumer&
     Lose(LossCause::kForeignCode, {}, record, consumer);
   else if (hidden)
     Resume(record, consumer);
+  else if (record.not_taken)
+    FollowPassed(record, consumer);
   else
     Follow(record, consumer);
 }
@@ -133,9 +136,10 @@ inline void StackFlow::Tell(ExecutionConsumer& consumer) {
     return;
   }
   if (!code_is_known_ || record.time != code_time_ || at_ >= next_change_) UseCodeOf(record);
+  if (place_.passed) place_ = {.certain = true, .ip = BehindBranch(place_.ip)};
   TellRecord(record, consumer);
-  place_ = {.certain = config_.all_kinds, .ip = config_.all_kinds ? record.to : 0};
-  last_ = {.known = true, .to = record.to, .time = record.told_time()};
+  place_ = PlaceAfter(record, config_.all_kinds);
+  last_ = {.known = true, .to = record.led_to(), .time = record.told_time()};
 }
 
 void StackFlow::ReadTo(uint64_t offset, ExecutionConsumer& consumer) {
@@ -183,8 +187,8 @@ void StackFlow::FindPlace() {
     at -= kBranchRecordSize;
     const BranchRecord& before = records_.At(at);
     if (!before.empty() && !before.on_wrong_path()) {
-      last_ = {.known = true, .to = before.to, .time = before.told_time()};
-      if (same_stack) place_ = {.certain = true, .ip = before.to};
+      last_ = {.known = true, .to = before.led_to(), .time = before.told_time()};
+      if (same_stack) place_ = PlaceAfter(before, true);
       return;
     }
     same_stack = same_stack && !before.begins_stack;
@@ -247,6 +251,59 @@ void StackFlow::Walk(const BranchRecord& record, const LineMemo::Key& key,
   ++account_.decoded;
   if (input_.blocks && !input_.only_branches) TellPassed(line_.passed, record, consumer);
   TellInterrupt(record, consumer);
+}
+
+// Where control goes on behind a branch that was not taken, the code says, not the record: so a
+// state is where it stands, whichever code was read before.
+StackFlow::Place StackFlow::PlaceAfter(const BranchRecord& record, bool certain) {
+  if (!certain) return {};
+  if (!record.not_taken) return {.certain = true, .ip = record.to};
+  return {.certain = true, .ip = record.from, .passed = record.from != 0};
+}
+
+// Returns 0 if no code is known there. A record may name the compare ahead of its branch.
+uint64_t StackFlow::BehindBranch(uint64_t address) {
+  flow::BlockGraph& graph = GraphAt(address);
+  const uint32_t id = graph.NodeAt(address);
+  const flow::NodeKind kind = graph.node(id).kind;
+  if (kind == flow::NodeKind::kNoImage || kind == flow::NodeKind::kBadInstruction) return 0;
+  const CodeBlock block = graph.Block(id);
+  const bool is_compare =
+      config_.names_compare && block.count == 2 && block.last == InstructionClass::kConditional;
+  return block.address + (is_compare ? block.size : block.lengths[0]);
+}
+
+std::optional<LossCause> StackFlow::ContradictionOf(const BranchRecord& passed) const {
+  if (!line_.at_branch) return LossCause::kNoBranchThere;
+  if (graph_->node(line_.node).last != InstructionClass::kConditional) return LossCause::kOtherKind;
+  const bool known = passed.to == 0 || passed.to == graph_->SuccessorAddress(line_.node, 0) ||
+                     passed.to == graph_->SuccessorAddress(line_.node, 1);
+  return known ? std::nullopt : std::optional(LossCause::kOtherTarget);
+}
+
+// They are few: no line of theirs is known by heart.
+void StackFlow::FollowPassed(const BranchRecord& record, ExecutionConsumer& consumer) {
+  const bool goes_on = place_.certain && place_.ip != 0;
+  if (place_.certain && !goes_on) TellUnknown(0, record.from, record.told_time(), record, consumer);
+  graph_ = &GraphAt(record.from);
+  WalkStraight(*graph_, goes_on ? place_.ip : record.from, record.from, line_);
+  if (line_.broken) return LoseForTheCode(record, consumer);
+  if (config_.names_compare) PassCompare(record);
+  if (const auto cause = ContradictionOf(record)) return Lose(*cause, {}, record, consumer);
+  ++account_.decoded;
+  TellPassedBranch(record, consumer);
+}
+
+void StackFlow::TellPassedBranch(const BranchRecord& record, ExecutionConsumer& consumer) {
+  if (!input_.blocks) return;
+  if (input_.only_branches) {
+    if (record.ends_stack) TellBranches(consumer);
+    return;
+  }
+  TellPassed(line_.passed, record, consumer);
+  BlockRun run = RunOf(graph_->Block(line_.node), record);
+  run.branch = record.facts();
+  consumer.OnBlock(run);
 }
 
 void StackFlow::TellBranches(ExecutionConsumer& consumer) {

@@ -62,6 +62,7 @@ class StackFlow final : public FlowReader {
   struct Place {
     bool certain = false;  // else the stack begins here
     uint64_t ip = 0;       // 0: at a place that was not recorded
+    bool passed = false;   // `ip` is a branch that was not taken: control went on behind it
   };
 
   // What was certain last, of whatever stack.
@@ -76,6 +77,12 @@ class StackFlow final : public FlowReader {
   void PassCompare(const BranchRecord& record);
   [[gnu::always_inline]] void Follow(const BranchRecord& record, ExecutionConsumer& consumer);
   void Walk(const BranchRecord& record, const LineMemo::Key& key, ExecutionConsumer& consumer);
+  // Of a record whose branch was not taken.
+  void FollowPassed(const BranchRecord& record, ExecutionConsumer& consumer);
+  void TellPassedBranch(const BranchRecord& record, ExecutionConsumer& consumer);
+  std::optional<LossCause> ContradictionOf(const BranchRecord& passed) const;
+  static Place PlaceAfter(const BranchRecord& record, bool certain);
+  uint64_t BehindBranch(uint64_t address);
   void Resume(const BranchRecord& record, ExecutionConsumer& consumer);
   [[gnu::always_inline]] void TellKnown(const KnownLine& known, const BranchRecord& record,
                                         ExecutionConsumer& consumer);

@@ -74,7 +74,7 @@ void VisitSamples(const Stream& stream, StreamRange range,
     if (record.begins_stack) sample = {.offset = at};
     if (!record.empty() && !record.on_wrong_path()) {
       ++sample.records;
-      sample.to = record.to;
+      sample.to = record.led_to();
     }
     if (!record.ends_stack) return true;
     sample.tsc = record.told_time();

@@ -37,6 +37,7 @@ std::string AddressText(uint64_t address) { return address == 0 ? "?" : Hex(addr
 std::string Text(const BranchRecord& record) {
   if (record.empty()) return "";
   std::string text = AddressText(record.from) + " -> " + AddressText(record.to);
+  if (record.not_taken) text += " not-taken";
   if (record.prediction == BranchFacts::Prediction::kRight) text += " predicted";
   if (record.prediction == BranchFacts::Prediction::kWrong) text += " mispredicted";
   text += CyclesText(record);

@@ -181,6 +181,34 @@ TEST_F(Stacks, SourcesInAHiddenKernelAreNoSources) {
   ExpectAccount(2, 0, 1);
 }
 
+// Whether the record names the branch's target or what follows.
+TEST_F(Stacks, BranchesThatWereNotTaken) {
+  for (const uint64_t to : {0x1000, 0x1005, 0}) {
+    records_.clear();
+    BranchRecord passed = Branch(0x1003, to);
+    passed.not_taken = true;
+    Add({Branch(0x1015, 0x1000), passed, Branch(0x1006, 0x1010)});
+    EXPECT_EQ(Flow(),
+              "0x1015..0x1015 taken to 0x1000\n"
+              "0x1000..0x1003 not taken, on to 0x1005\n"
+              "0x1005..0x1006 taken to 0x1010\n")
+        << to;
+    ExpectAccount(3, 0, 0);
+  }
+}
+
+TEST_F(Stacks, OnlyAConditionalBranchIsNotTaken) {
+  const auto lost = [&](uint64_t from, uint64_t to) {
+    records_ = {};
+    Add({Branch(from, to)});
+    records_.back().not_taken = true;
+    return Flow();
+  };
+  EXPECT_EQ(lost(0x1006, 0x1010), std::string("lost: ") + Name(LossCause::kOtherKind) + '\n');
+  EXPECT_EQ(lost(0x1005, 0x1006), std::string("lost: ") + Name(LossCause::kNoBranchThere) + '\n');
+  EXPECT_EQ(lost(0x1003, 0x1010), std::string("lost: ") + Name(LossCause::kOtherTarget) + '\n');
+}
+
 TEST_F(Stacks, EmptySlotsAndWrongPathsArePadding) {
   BranchRecord wrong = Branch(0x1005, 0x1234);
   wrong.path = BranchRecord::Path::kWrong;
@@ -445,6 +473,7 @@ TEST_F(Stacks, AnyCutIsTheWhole) {
         of.push_back(Branch(place(), place()));
         if (random() % 8 == 0) of.back().path = BranchRecord::Path::kWrong;
         if (random() % 16 == 0) of.back().aborted = true;
+        if (random() % 8 == 0) of.back().not_taken = true;
       }
       Add(of);
     }

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <bit>
+#include <map>
 #include <random>
+#include <string>
 
 #include "base/hex.h"
 #include "capture/formats/perf_branch_stacks.h"
@@ -391,6 +393,104 @@ TEST(BranchStackSamples, OfGuestsAreLeftOutAndCounted) {
     return warning.text.starts_with("2 samples are of guests");
   });
   EXPECT_TRUE(told);
+}
+
+// The records that a stream has, also where they are made as they are read.
+std::vector<BranchRecord> AllRecordsOf(const Stream& stream) {
+  if (stream.joined == nullptr) return RecordsOf(stream);
+  std::vector<BranchRecord> records(stream.bytes.size() / kBranchRecordSize);
+  stream.joined->Copy(0, {reinterpret_cast<uint8_t*>(records.data()), stream.bytes.size()});
+  return records;
+}
+
+constexpr const char* kTextMap =
+    "PERF_RECORD_MMAP2 10/10: [0x401000(0x1000) @ 0x1000 08:04 1 2]: r-xp /home/me/t\n";
+
+// perf 6.15 writes N beside the prediction of a branch that was not taken.
+TEST(BranchText, BranchesThatWereNotTaken) {
+  const Recording recording = ReadText(std::string(kTextMap) +
+                                       "  401160  0x401153/0x401144/MN/-/-/0/COND/-\n"
+                                       "  401160  0x401153/0x401155/PN/-/-/0/COND/- "
+                                       "0x401146/0x401126/N/-/-/0 0x401100/0x401140/P/-/-/0\n");
+  ASSERT_EQ(recording.streams.size(), 1u);
+  const std::vector<BranchRecord> records = RecordsOf(recording.streams[0]);
+  ASSERT_EQ(records.size(), 4u);
+  EXPECT_TRUE(records[0].not_taken);
+  EXPECT_EQ(records[0].prediction, Prediction::kWrong);
+  EXPECT_EQ(records[0].led_to(), 0u);
+  EXPECT_FALSE(records[1].not_taken);
+  EXPECT_TRUE(records[2].not_taken);
+  EXPECT_EQ(records[2].prediction, Prediction::kNotTold);
+  EXPECT_TRUE(records[3].not_taken);
+  EXPECT_EQ(records[3].prediction, Prediction::kRight);
+}
+
+TEST(BranchEntry, Bit33SaysNotTaken) {
+  EXPECT_FALSE(Parsed(kRight).not_taken);
+  EXPECT_TRUE(Parsed(kRight | uint64_t{1} << 33).not_taken);
+  EXPECT_EQ(Parsed(LevelOf(1) | uint64_t{1} << 33).level, BranchRecord::Level::kUser);
+}
+
+// LLVM's tools write equal samples once, behind their number.
+TEST(BranchText, CountsOfSamples) {
+  const Recording recording = ReadText(std::string(kTextMap) +
+                                       "3\n"
+                                       " 0x401153/0x401144/P/-/-/0 0x401146/0x401126/P/-/-/0\n"
+                                       "0\n"
+                                       " 0x401153/0x401155/P/-/-/0\n"
+                                       "20\n"
+                                       "\t          401200\n"
+                                       "\t          401100\n"
+                                       " 0x401153/0x401166/P/-/-/0\n"
+                                       " 0x401153/0x401177/P/-/-/0\n");
+  ASSERT_EQ(recording.streams.size(), 1u);
+  std::map<uint64_t, size_t> times;
+  for (const BranchRecord& record : AllRecordsOf(recording.streams[0])) ++times[record.to];
+  const std::map<uint64_t, size_t> expected = {
+      {0x401144, 3}, {0x401126, 3}, {0x401166, 20}, {0x401177, 1}};
+  EXPECT_EQ(times, expected);
+  const BranchStackConfig& config = BranchStackConfigOf(recording.config);
+  EXPECT_EQ(config.samples, 24u);
+  EXPECT_EQ(config.empty_samples, 0u);
+  // Each repetition is a stack of its own.
+  const std::vector<BranchRecord> records = AllRecordsOf(recording.streams[0]);
+  EXPECT_TRUE(records[2].begins_stack && records[3].ends_stack && !records[3].begins_stack);
+}
+
+// More than what is made at once: the records are made as they are read.
+TEST(BranchText, LargeCountsOfSamples) {
+  const Recording recording = ReadText(std::string(kTextMap) +
+                                       "100000\n"
+                                       " 0x401153/0x401144/P/-/-/0 0x401146/0x401126/P/-/-/0\n"
+                                       "7\n"
+                                       " 0x401153/0x401155/P/-/-/0\n");
+  ASSERT_EQ(recording.streams.size(), 1u);
+  const std::vector<BranchRecord> records = AllRecordsOf(recording.streams[0]);
+  ASSERT_EQ(records.size(), 200007u);
+  EXPECT_EQ(records[0].to, 0x401126u);
+  EXPECT_EQ(records[123457].to, 0x401144u);
+  EXPECT_TRUE(records[123457].ends_stack);
+  EXPECT_EQ(records[200000].to, 0x401155u);
+  EXPECT_EQ(records[200006].to, 0x401155u);
+}
+
+TEST(BranchText, TooManySamplesAreAnError) {
+  const std::string text = std::string(kTextMap) +
+                           "99999999999\n"
+                           " 0x401153/0x401144/P/-/-/0\n";
+  const std::vector<uint8_t> bytes(text.begin(), text.end());
+  const auto recording = support::ReadBytes(bytes);
+  ASSERT_FALSE(recording);
+  EXPECT_TRUE(recording.error().message().contains("line 3")) << recording.error().message();
+}
+
+// perf right-aligns addresses; a text that lost its blanks is no reason to take one for a number.
+TEST(BranchText, AnAddressOfCodeIsNoCount) {
+  const Recording recording = ReadText(std::string(kTextMap) +
+                                       "401153\n"
+                                       "401153 0x401153/0x401144/P/-/-/0\n");
+  ASSERT_EQ(recording.streams.size(), 1u);
+  EXPECT_EQ(AllRecordsOf(recording.streams[0]).size(), 1u);
 }
 
 }  // namespace

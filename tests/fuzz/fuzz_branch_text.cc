@@ -6,7 +6,23 @@
 #include <string>
 
 #include "capture/formats/format.h"
+#include "flowback/base/joined_bytes.h"
 #include "flowback/model/branch_records.h"
+
+namespace {
+
+// Records of stacks with counts are made as they are read.
+flowback::BranchRecord RecordAt(const flowback::Stream& stream, uint64_t offset) {
+  using namespace flowback;
+  if (stream.joined == nullptr) return BranchRecordAt(stream.bytes, offset);
+  BranchRecord record;
+  const size_t size =
+      stream.joined->Copy(offset, {reinterpret_cast<uint8_t*>(&record), kBranchRecordSize});
+  if (size != kBranchRecordSize) std::abort();
+  return record;
+}
+
+}  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace flowback;
@@ -23,8 +39,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     for (const Stream& stream : recording.streams) {
       const Bytes bytes = stream.bytes;
       if (bytes.empty() || bytes.size() % kBranchRecordSize != 0) std::abort();
-      if (!BranchRecordAt(bytes, 0).begins_stack) std::abort();
-      if (!BranchRecordAt(bytes, bytes.size() - kBranchRecordSize).ends_stack) std::abort();
+      if (!RecordAt(stream, 0).begins_stack) std::abort();
+      if (!RecordAt(stream, bytes.size() - kBranchRecordSize).ends_stack) std::abort();
     }
   }
   return 0;

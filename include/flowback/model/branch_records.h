@@ -66,8 +66,13 @@ struct BranchRecord {
   bool begins_stack = false;  // what executed before it is not known
   bool ends_stack = false;
   bool time_is_order = false;  // `time` tells the order of stacks and mappings alone
-  uint8_t unused[2] = {};
+  // The branch executed and was not taken: control went on behind it. `to` is then its target, or
+  // where control went on, or 0.
+  bool not_taken = false;
+  uint8_t unused[1] = {};
 
+  // Where the branch led; 0: that is not recorded, or only the code says so (not_taken).
+  uint64_t led_to() const { return not_taken ? 0 : to; }
   // `time`, as far as it is one.
   uint64_t told_time() const { return time_is_order ? 0 : time; }
   // A slot that the hardware had not filled.
