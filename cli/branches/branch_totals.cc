@@ -56,7 +56,8 @@ Status PlayChosen(OpenedRecording& opened, const std::string& command, PlayConsu
 }
 
 Result<BranchReport> SumBranches(OpenedRecording& opened, const std::string& command) {
-  BranchSums sums;
+  const bool of_records = opened.source()->Unit().bytes != 1;
+  BranchSums sums(of_records);
   Tallied tallied(sums, opened.losses());
   if (const Status status = PlayChosen(opened, command, tallied); !status)
     return Fail(status.error());

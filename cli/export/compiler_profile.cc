@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <optional>
 
 #include "cli/branches/branch_totals.h"
@@ -54,16 +55,30 @@ void AddRanges(const BranchReport& report, const Addresses& addresses, CompilerP
   }
 }
 
+// Branches from other files, and from code that is not at hand, count together by their target.
 void AddBranches(const BranchReport& report, const Addresses& addresses, CompilerProfile& profile) {
+  std::map<uint64_t, ProfileBranch> from_outside;
+  const auto add_outside = [&](uint64_t to, uint64_t times, uint64_t wrong) {
+    ProfileBranch& branch = from_outside[to];
+    branch.to = to;
+    branch.times += times;
+    branch.wrong += wrong;
+    branch.from_outside = true;
+  };
   for (const BranchSum& sum : report.branches) {
     const auto from = addresses.Of(sum.place);
     for (const auto& [place, edge] : sum.edges) {
       const auto to = addresses.Of(place);
-      if (from || to)
+      if (from)
         profile.branches.push_back(
-            {from.value_or(0), to.value_or(0), edge.times, edge.wrong, !from, !to, sum.kind});
+            {*from, to.value_or(0), edge.times, edge.wrong, false, !to, sum.kind});
+      else if (to)
+        add_outside(*to, edge.times, edge.wrong);
     }
   }
+  for (const auto& [place, times] : report.arrivals)
+    if (const auto to = addresses.Of(place)) add_outside(*to, times, 0);
+  for (const auto& [to, branch] : from_outside) profile.branches.push_back(branch);
 }
 
 bool WasMapped(const OpenedRecording& opened, const std::string& object) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // AutoFDO's text profile, with addresses counted from the first page that is loaded of the file,
-// and llvm-profgen's, which is the same without its second part, and with addresses counted from
-// where the file's code begins:
+// and llvm-profgen's, which is the same without its second part, with addresses counted from where
+// the file's code begins, and with branches that come from other files: they call, too.
 //
 //   2                     so many ranges of code
 //   1910-191b:31          first and last instruction, times
@@ -27,17 +27,18 @@ void WriteRanges(const CompilerProfile& profile, uint64_t base, std::string& out
                    range.times);
 }
 
-// Those within the file: others say nothing about its code.
-void WriteBranches(const CompilerProfile& profile, uint64_t base, std::string& out) {
-  const auto is_inside = [](const ProfileBranch& branch) {
-    return !branch.from_outside && !branch.to_outside;
+void WriteBranches(const CompilerProfile& profile, uint64_t base, bool outside, std::string& out) {
+  constexpr uint64_t kOutside = 1;  // the address that llvm-profgen gives to all other code
+  const auto is_wanted = [&](const ProfileBranch& branch) {
+    return !branch.to_outside && (outside || !branch.from_outside);
   };
   fmt::format_to(std::back_inserter(out), "{}\n",
-                 std::ranges::count_if(profile.branches, is_inside));
+                 std::ranges::count_if(profile.branches, is_wanted));
   for (const ProfileBranch& branch : profile.branches)
-    if (is_inside(branch))
-      fmt::format_to(std::back_inserter(out), "{:x}->{:x}:{}\n", branch.from - base,
-                     branch.to - base, branch.times);
+    if (is_wanted(branch))
+      fmt::format_to(std::back_inserter(out), "{:x}->{:x}:{}\n",
+                     (branch.from_outside ? kOutside : branch.from) - base, branch.to - base,
+                     branch.times);
 }
 
 }  // namespace
@@ -46,7 +47,7 @@ Status WriteAutoFdo(const ExportInput& input, Output& output) {
   const CompilerProfile& profile = *input.profile;
   WriteRanges(profile, profile.first_page, output.buffer());
   output.buffer() += "0\n";
-  WriteBranches(profile, profile.first_page, output.buffer());
+  WriteBranches(profile, profile.first_page, false, output.buffer());
   output.Commit();
   return {};
 }
@@ -54,7 +55,7 @@ Status WriteAutoFdo(const ExportInput& input, Output& output) {
 Status WriteLlvmRaw(const ExportInput& input, Output& output) {
   const CompilerProfile& profile = *input.profile;
   WriteRanges(profile, profile.text_base, output.buffer());
-  WriteBranches(profile, profile.text_base, output.buffer());
+  WriteBranches(profile, profile.text_base, true, output.buffer());
   output.Commit();
   return {};
 }

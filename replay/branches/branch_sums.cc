@@ -46,14 +46,31 @@ void BranchEdge::Add(const BranchEdge& other) {
   cycles.Add(other.cycles);
 }
 
-// What ran in a line up to here ran, whatever comes behind.
+// What ran in a line up to here ran, whatever follows.
 void BranchSums::Interrupt() {
   if (line_ != 0 && instructions_ != 0) ++ranges_[{space_, line_, last_}];
   place_ = {};
   line_begins_ = false;
   maybe_source_ = false;
+  resumes_ = false;
+  arrives_ = false;
   line_ = 0;
   instructions_ = 0;
+}
+
+// A thread's first record may be a branch from where nothing is recorded. Then code runs from its
+// target on, and no item of flow says so.
+void BranchSums::OnThreadBegin(const ThreadFlow&, size_t) {
+  Interrupt();
+  resumes_ = maybe_source_ = arrives_ = of_records_;
+}
+
+// The code that runs next is known, and so a line begins: a branch led there that is lost, or the
+// trace states where control is.
+void BranchSums::OnLoss(const DataLoss&) {
+  Interrupt();
+  resumes_ = true;
+  arrives_ = of_records_;
 }
 
 // The flow begins there, behind a system call or what was not traced: what runs next is a line's
@@ -74,6 +91,7 @@ void BranchSums::OnEvent(const TraceEvent& event) {
 void BranchSums::OnUnknown(const UnknownFlow& unknown) {
   BeginAt(Behind(unknown));
   maybe_source_ = true;
+  arrives_ = of_records_;
 }
 
 // The counter counts from branch to branch: what ran ahead of the line is not known.
@@ -83,7 +101,7 @@ void BranchSums::AddLine(const BlockRun& run, Edge& edge) {
   if (line_ == 0) return;
   const Pair line{spaces_.Of(run.space), line_, run.LastAddress()};
   ++ranges_[line];
-  if (told == BranchFacts::Cycles::kNotTold) return;
+  if (told == BranchFacts::Cycles::kNotTold || !counts_cycles_) return;
   CycleSums& of_line = range_cycles_[line];
   if (told == BranchFacts::Cycles::kAtLeast) {
     ++of_line.at_least;
@@ -106,26 +124,32 @@ BranchSums::Edge& BranchSums::EdgeOf(const BlockRun& run) {
   return edges_[pair];
 }
 
-void BranchSums::OnBlock(const BlockRun& run) {
-  if (run.lengths.empty()) return;
-  if (!place_.GoesOn() || place_.ip != run.address) Interrupt();
-  const bool is_source = maybe_source_ && run.lengths.size() == 1 && Leaves(run.exit);
-  maybe_source_ = false;
-  if (line_begins_ && !is_source) {
-    line_ = run.address;
-    instructions_ = 0;
-  }
-  instructions_ += run.lengths.size();
-  last_ = run.LastAddress();
-  space_ = spaces_.Of(run.space);
-  place_ = Behind(run);
-  line_begins_ = run.exit == BlockExit::kTaken;
-  if (run.exit == BlockExit::kFallThrough) return;
-  const uint64_t branch = run.LastAddress();
-  if (run.exit == BlockExit::kNotTaken) {
-    ++not_taken_[{space_, branch, 0}];
-    return;
-  }
+// Behind a loss the hardware's counter may have counted since before the loss, unless the loss is a
+// record: each record has the cycles since the one before it.
+void BranchSums::BeginLine(const BlockRun& run) {
+  const bool goes_on = place_.GoesOn() && place_.ip == run.address;
+  const bool begins = goes_on ? line_begins_ : resumes_;
+  const bool is_alone = maybe_source_ && run.lengths.size() == 1;
+  const bool is_source = is_alone && Leaves(run.exit);
+  // A record of a branch that was not taken is such a block, too: its line begins with it.
+  const bool arrives = arrives_ && !(is_alone && run.exit == BlockExit::kNotTaken);
+  if (!goes_on) Interrupt();
+  maybe_source_ = resumes_ = arrives_ = false;
+  if (!begins || is_source) return;
+  line_ = run.address;
+  instructions_ = 0;
+  counts_cycles_ = goes_on || of_records_;
+  if (arrives) ++arrivals_[{spaces_.Of(run.space), 0, run.address}];
+}
+
+void BranchSums::AddNotTaken(const BlockRun& run) {
+  NotTaken& sum = not_taken_[{space_, run.LastAddress(), 0}];
+  ++sum.times;
+  sum.right += run.branch.prediction == BranchFacts::Prediction::kRight;
+  sum.wrong += run.branch.prediction == BranchFacts::Prediction::kWrong;
+}
+
+void BranchSums::AddTaken(const BlockRun& run) {
   Edge& edge = EdgeOf(run);
   edge.kind = run.last;
   ++edge.sum.times;
@@ -137,6 +161,19 @@ void BranchSums::OnBlock(const BlockRun& run) {
   instructions_ = 0;
 }
 
+void BranchSums::OnBlock(const BlockRun& run) {
+  if (run.lengths.empty()) return;
+  BeginLine(run);
+  instructions_ += run.lengths.size();
+  last_ = run.LastAddress();
+  space_ = spaces_.Of(run.space);
+  place_ = Behind(run);
+  line_begins_ = run.exit == BlockExit::kTaken;
+  if (run.exit == BlockExit::kFallThrough) return;
+  if (run.exit == BlockExit::kNotTaken) return AddNotTaken(run);
+  AddTaken(run);
+}
+
 void BranchSums::NoteFiles(CodePlaces& places) const {
   const auto note = [&](const Pair& pair) {
     places.Of(spaces_.At(pair.space), pair.from);
@@ -145,7 +182,8 @@ void BranchSums::NoteFiles(CodePlaces& places) const {
   for (const auto& [pair, edge] : edges_) note(pair);
   for (const auto& [pair, edge] : elsewhere_) note(pair);
   for (const auto& [pair, edge] : stopped_) note(pair);
-  for (const auto& [pair, times] : not_taken_) note(pair);
+  for (const auto& [pair, sum] : not_taken_) note(pair);
+  for (const auto& [pair, times] : arrivals_) note(pair);
   for (const auto& [pair, times] : ranges_) note(pair);
   places.NumberByName();
 }
@@ -182,8 +220,12 @@ BranchReport BranchSums::Take() const {
     add_taken(pair, edge).edges[place_of(pair.space, pair.to)].Add(edge.sum);
   for (const auto& [pair, edge] : elsewhere_) add_taken(pair, edge).elsewhere += edge.sum.times;
   for (const auto& [pair, edge] : stopped_) add_taken(pair, edge);
-  for (const auto& [pair, times] : not_taken_)
-    branch_at(pair, InstructionClass::kConditional).not_taken += times;
+  for (const auto& [pair, not_taken] : not_taken_) {
+    BranchSum& sum = branch_at(pair, InstructionClass::kConditional);
+    sum.not_taken += not_taken.times;
+    sum.taken.right += not_taken.right;
+    sum.taken.wrong += not_taken.wrong;
+  }
   std::map<std::pair<CodePlace, CodePlace>, RangeSum> ranges;
   const auto range_of = [&](const Pair& pair) -> RangeSum& {
     return ranges[{place_of(pair.space, pair.from), place_of(pair.space, pair.to)}];
@@ -191,6 +233,8 @@ BranchReport BranchSums::Take() const {
   for (const auto& [pair, times] : ranges_) range_of(pair).times += times;
   for (const auto& [pair, cycles] : range_cycles_) range_of(pair).cycles.Add(cycles);
   BranchReport report;
+  for (const auto& [pair, times] : arrivals_)
+    report.arrivals[place_of(pair.space, pair.to)] += times;
   for (auto& [place, sum] : branches) report.branches.push_back(std::move(sum));
   for (auto& [ends, sum] : ranges) {
     std::tie(sum.begin, sum.end) = ends;

@@ -53,8 +53,10 @@ struct BranchSum {
   std::map<CodePlace, BranchEdge> edges;  // by where they led, as far as that is told and kept
   uint64_t elsewhere = 0;                 // of them to other targets than the first kMostTargets
   bool cycles_told = false;               // of any time, also where the line is not known
-  BranchEdge taken;                       // all of them, and what left for where nobody tells
-  const AddressSpace* space = nullptr;    // one that has it, and where
+  // All that were taken, also those to an unknown target. `right` and `wrong` count those that were
+  // not taken, too.
+  BranchEdge taken;
+  const AddressSpace* space = nullptr;  // one that has it, and where
   uint64_t address = 0;
 
   uint64_t executed() const { return taken.times + not_taken; }
@@ -73,16 +75,22 @@ struct BranchReport {
   std::vector<std::string> objects;  // files as they were opened
   std::vector<BranchSum> branches;   // by place
   std::vector<RangeSum> ranges;      // by begin, then end
+  // How often branches whose source is not known led to a place.
+  std::map<CodePlace, uint64_t> arrivals;
 };
 
 // Is played threads' flow.
 class BranchSums final : public PlayConsumer {
  public:
-  void OnThreadBegin(const ThreadFlow&, size_t) override { Interrupt(); }
+  // `of_records`: the trace consists of records of branches. A loss is then a whole record, and the
+  // flow goes on where the last lost branch led.
+  explicit BranchSums(bool of_records = false) : of_records_(of_records) {}
+
+  void OnThreadBegin(const ThreadFlow&, size_t) override;
   void OnThreadEnd(const ThreadFlow&, size_t) override { Interrupt(); }
   void OnBlock(const BlockRun& run) override;
   void OnEvent(const TraceEvent& event) override;
-  void OnLoss(const DataLoss&) override { Interrupt(); }
+  void OnLoss(const DataLoss&) override;
   void OnUnknown(const UnknownFlow& unknown) override;
 
   // Of a branch so many targets are kept: an indirect one may have more than memory holds.
@@ -112,27 +120,42 @@ class BranchSums final : public PlayConsumer {
     bool cycles_told = false;
   };
 
+  // Directions of conditional branches that were not taken.
+  struct NotTaken {
+    uint64_t times = 0;
+    uint64_t right = 0;  // predicted so; where that is told
+    uint64_t wrong = 0;
+  };
+
   void Interrupt();
+  void BeginLine(const BlockRun& run);
+  void AddNotTaken(const BlockRun& run);
+  void AddTaken(const BlockRun& run);
   void BeginAt(const FlowPlace& place);
   Edge& EdgeOf(const BlockRun& run);
   void AddLine(const BlockRun& run, Edge& edge);
   void NoteFiles(CodePlaces& places) const;
 
+  const bool of_records_;
   SpaceNumbers spaces_;
   std::unordered_map<Pair, Edge, PairHash> edges_;
   std::unordered_map<Pair, uint32_t, PairHash> targets_;    // that `edges_` has; without `to`
   std::unordered_map<Pair, Edge, PairHash> elsewhere_;      // the others'; likewise
   std::unordered_map<Pair, Edge, PairHash> stopped_;        // that led nobody tells where
-  std::unordered_map<Pair, uint64_t, PairHash> not_taken_;  // likewise
+  std::unordered_map<Pair, NotTaken, PairHash> not_taken_;  // likewise
+  std::unordered_map<Pair, uint64_t, PairHash> arrivals_;   // by `to`
   std::unordered_map<Pair, uint64_t, PairHash> ranges_;
   std::unordered_map<Pair, CycleSums, PairHash> range_cycles_;  // of those that tell them
   FlowPlace place_;                                             // where control stands
-  bool maybe_source_ = false;  // it is a branch's source, if it is one's target is not told
-  bool line_begins_ = false;   // there: a branch that was taken led to it, or the flow begins
-  uint64_t line_ = 0;          // where the code in a line began; 0: not known
-  uint64_t instructions_ = 0;  // in it so far
-  uint64_t last_ = 0;          // the last of them
-  uint32_t space_ = 0;         // the address space of that one
+  bool maybe_source_ = false;   // it is a branch's source, if it is one's target is not told
+  bool line_begins_ = false;    // there: a branch that was taken led to it, or the flow begins
+  bool resumes_ = false;        // the next block begins a line, wherever it is
+  bool arrives_ = false;        // if a line begins there, a branch from nowhere known led to it
+  bool counts_cycles_ = false;  // the next branch's cycles are those of the whole line
+  uint64_t line_ = 0;           // where the code in a line began; 0: not known
+  uint64_t instructions_ = 0;   // in it so far
+  uint64_t last_ = 0;           // the last of them
+  uint32_t space_ = 0;          // the address space of that one
 };
 
 }  // namespace flowback

@@ -122,11 +122,48 @@ TEST(BranchSums, UnknownLossesAndEventsEndALine) {
     sums.OnBlock(Taken(0x1000, 4, 0x1000));
     EXPECT_TRUE(sums.Take().ranges.size() <= 1) << "at most from where an interrupt went";
   }
+}
+
+// The place where the flow is found again is known, and what runs from there on runs in a line. The
+// cycles of its branch may have passed before the loss.
+TEST(BranchSums, ALineBeginsBehindALoss) {
+  for (const bool of_records : {false, true}) {
+    BranchSums sums(of_records);
+    sums.OnBlock(Taken(0x1000, 4, 0x7000));
+    sums.OnLoss({});
+    sums.OnBlock(NotTaken(0x2000, 2));
+    sums.OnBlock(Taken(0x2002, 2, 0x1000, Cycles(7)));
+    const BranchReport report = sums.Take();
+    ASSERT_EQ(report.ranges.size(), 1u);
+    EXPECT_EQ(report.ranges[0].begin.offset, 0x2000u);
+    EXPECT_EQ(report.ranges[0].end.offset, 0x2003u);
+    EXPECT_EQ(report.ranges[0].cycles.count(), of_records ? 1u : 0u);
+    EXPECT_EQ(report.arrivals.size(), of_records ? 1u : 0u);
+  }
+}
+
+TEST(BranchSums, ABranchFromNowhereKnownLeadsToAThreadsFirstLine) {
+  BranchSums sums(true);
+  sums.OnThreadBegin(ThreadFlow(), 0);
+  sums.OnBlock(Taken(0x1000, 4, 0x2000));
+  sums.OnThreadBegin(ThreadFlow(), 1);
+  sums.OnBlock(Taken(0x3000, 1, 0x4000));  // a branch's source alone
+  const BranchReport report = sums.Take();
+  ASSERT_EQ(report.ranges.size(), 1u);
+  EXPECT_EQ(report.ranges[0].begin.offset, 0x1000u);
+  ASSERT_EQ(report.arrivals.size(), 1u);
+  EXPECT_EQ(report.arrivals.begin()->first.offset, 0x1000u);
+}
+
+TEST(BranchSums, CountsPredictionsOfBranchesThatWereNotTaken) {
   BranchSums sums;
-  sums.OnBlock(Taken(0x1000, 4, 0x1000));
-  interruptions[1](sums);
-  sums.OnBlock(Taken(0x1000, 4, 0x1000));
-  EXPECT_TRUE(sums.Take().ranges.empty());
+  BlockRun run = NotTaken(0x1000, 4);
+  run.branch = Cycles(0, true);
+  sums.OnBlock(run);
+  const BranchSum& sum = At(sums.Take(), 0x1003);
+  EXPECT_EQ(sum.not_taken, 1u);
+  EXPECT_EQ(sum.taken.wrong, 1u);
+  EXPECT_EQ(sum.taken.times, 0u);
 }
 
 BlockRun SystemCall(uint64_t begin, size_t count) {

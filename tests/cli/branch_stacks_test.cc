@@ -12,7 +12,6 @@
 
 #include "tests/cli/run_program.h"
 #include "tests/golden/shared_traces.h"
-#include "tests/support/elf_writer.h"
 
 namespace flowback::test {
 namespace {
@@ -118,6 +117,14 @@ TEST_P(BranchStacks, TheAccountIsThatOfTheNotes) {
   const json object = json::parse(info.out);
   EXPECT_EQ(object["branch_trace"], "branch stacks");
   EXPECT_EQ(object["unit"], "records");
+  EXPECT_EQ(object["unit_bytes"], 56);
+  for (const json& stream : object["streams"])
+    EXPECT_EQ(stream["bytes"], stream["bytes_decoded"].get<uint64_t>() +
+                                   stream["bytes_padding"].get<uint64_t>() +
+                                   stream["bytes_lost"].get<uint64_t>());
+  for (const json& kind : object["packets"]) EXPECT_EQ(kind["bytes"], kind["count"]);
+  for (const json& loss : object["losses"])
+    if (loss["bytes"].is_number() && loss["bytes"] != 0) EXPECT_EQ(loss["bytes"], loss["count"]);
   uint64_t decoded = 0;
   for (const json& stream : object["streams"]) decoded += stream["bytes_decoded"].get<uint64_t>();
   EXPECT_EQ(decoded, GetParam().decoded);
@@ -205,8 +212,10 @@ TEST_P(BranchStacks, BranchesAreRanked) {
 TEST_P(BranchStacks, ProfilesForCompilersAreThoseOfOtherTools) {
   FLOWBACK_NEEDS_TRACES();
   const std::map<std::string, std::vector<std::string>> expected = {
-      // `simpleperf inject`: addresses of samples apart, which branch stacks do not tell.
-      {"SimpleperfLbr", {"1910-191b:31", "1940-194d:341", "191b->1910:32", "194d->1940:353"}},
+      // `simpleperf inject`: addresses of samples apart, which branch stacks do not tell. It drops
+      // the range to which the kernel returned (1948); the table beside the recording has that.
+      {"SimpleperfLbr",
+       {"1910-191b:31", "1940-194d:341", "1948-194d:1", "191b->1910:32", "194d->1940:353"}},
       // llvm-profgen 19, of a file whose first page is at 400000.
       {"SimpleperfB",
        {"4ed-501:745", "513-513:745", "518-523:745", "501->518:833", "513->4ed:788",
@@ -372,77 +381,6 @@ TEST(ExportToLlvm, IsReadByLlvmProfgen) {
   const std::string text(std::istreambuf_iterator<char>(file), {});
   for (const char* function : {"main:", "test_unroll:", "test_vector_loop:"})
     EXPECT_TRUE(text.contains(function)) << text;
-}
-
-// Text of stacks in programs that are made here.
-class StackText : public testing::Test {
- protected:
-  static constexpr uint64_t kBegin = 0x401000;
-
-  // Its code is at kBegin, where its mapping puts it.
-  std::string Program(const std::string& path, std::vector<uint8_t> code) {
-    code.resize(0x1000, 0x90);
-    ElfSpec spec;
-    spec.segments.emplace_back().address = kBegin;
-    spec.segments.back().bytes = code;
-    const WrittenElf elf = WriteElf(spec);
-    WriteFile(folder_.File("root" + path), elf.bytes);
-    char offset[32];
-    std::snprintf(offset, sizeof offset, "%llx",
-                  static_cast<unsigned long long>(elf.segment_offsets[0]));
-    return "PERF_RECORD_MMAP2 42/42: [0x401000(0x1000) @ 0x" + std::string(offset) +
-           " 00:00 0 0]: r-xp " + path + "\n";
-  }
-  ProgramResult Run(std::vector<std::string> words, const std::string& text) const {
-    const std::string input = folder_.Write("stacks.txt", text);
-    words.insert(words.end(), {"--no-cache", "--symfs", folder_.File("root"), input});
-    return RunFlowback(words);
-  }
-  std::map<std::string, uint64_t> Account(const std::string& text) const {
-    return AccountOf(json::parse(Run({"info", "--json"}, text).out));
-  }
-
-  const std::vector<uint8_t> to_itself_ = {0xeb, 0xfe};
-  const std::string stack_ = " 401000 0x401000/0x401000/P/-/-/7 \n";
-  ScratchFolder folder_;
-};
-
-// A mapping holds from its line on; nothing else is said of times.
-TEST_F(StackText, MappingsHoldForTheStacksBehindThem) {
-  const std::string first = Program("/first", to_itself_);
-  const std::string second = Program("/sec ond", {0x90, 0x90});
-  const std::string text = first + stack_ + second;
-  EXPECT_EQ(Account(text), (std::map<std::string, uint64_t>{{"decoded", 1}, {"lost", 0}}));
-  EXPECT_EQ(Account(text + stack_)["lost"], 1u);
-  EXPECT_EQ(Account(second + stack_ + first + stack_)["decoded"], 1u);
-  const std::string info = Run({"info"}, text + stack_).out;
-  EXPECT_FALSE(info.contains("TSC ticks") || info.contains("tsc:")) << info;
-}
-
-TEST_F(StackText, PathsWithSpacesAreReadAndWrittenBack) {
-  const std::string text = Program("/my files/the  program", to_itself_) + stack_;
-  EXPECT_EQ(Account(text)["decoded"], 1u);
-  const std::string written = Run({"export", "--to", "brstack"}, text).out;
-  EXPECT_TRUE(written.contains("r-xp /my files/the  program\n")) << written;
-  EXPECT_EQ(Account(written)["decoded"], 1u);
-}
-
-// Another name would be another file.
-TEST_F(StackText, NamesThatTheTextCanNotHaveAreLeftOutAndSaid) {
-  const std::string text = Program("/a\tb", to_itself_) + stack_;
-  EXPECT_EQ(Account(text)["decoded"], 1u);
-  const ProgramResult written = Run({"export", "--to", "brstack"}, text);
-  EXPECT_FALSE(written.out.contains("PERF_RECORD_MMAP2")) << written.out;
-  EXPECT_TRUE(written.err.contains("the mapping of /a\\tb is left out")) << written.err;
-}
-
-// Each stack has one branch: cycles are told, and no line of code is known.
-TEST_F(StackText, CyclesOfNoKnownLineAreSaidToBeRecorded) {
-  const std::string map = Program("/program", to_itself_);
-  const std::string known = Run({"branches"}, map + stack_).out;
-  EXPECT_TRUE(known.contains("Cycles between branches are recorded of no line")) << known;
-  const std::string untold = Run({"branches"}, map + " 1 0x401000/0x401000/P/-/-/0 \n").out;
-  EXPECT_TRUE(untold.contains("Cycles between branches are not recorded.")) << untold;
 }
 
 // Of all branches, as Intel PT tells them: by branch they are as many as the summary has in all.
