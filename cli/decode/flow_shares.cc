@@ -134,7 +134,7 @@ SharePlace ShareCounter::PlaceOf(const AddressSpace* space, uint64_t ip) const {
   result.object = settings_.names.recorded_path(mapping->section->name());
   if (kind_ == ShareKind::kObject) return result;
   if (const auto symbol = settings_.names.symbolizer->Find(*space, ip))
-    result.function = symbol->name;
+    result.function = symbol->function;
   return result;
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cli/branches/range_times.h"
+#include "replay/symbols/split_names.h"
 
 namespace flowback::cli {
 namespace {
@@ -34,10 +35,25 @@ LineOfFunction LineOf(const SourceFrame& frame) {
   return {(frame.line - frame.first_line) & 0xffff, FirstNumber(frame.discriminator)};
 }
 
+// A line that calls ran at least as often as it called: of copies of a line each has only its own
+// times, and the calls of all.
+void RaiseToCalls(FunctionProfile& function) {
+  for (const auto& [line, targets] : function.calls_from) {
+    uint64_t calls = 0;
+    for (const auto& [name, times] : targets) calls += times;
+    uint64_t& times = function.lines[line];
+    times = std::max(times, calls);
+  }
+  for (auto& [line, inlined] : function.inlined)
+    for (auto& [name, each] : inlined) RaiseToCalls(each);
+}
+
 class Maker {
  public:
   Maker(const CompilerProfile& profile, const StaticCode& code, SourceLines& lines)
-      : profile_(profile), code_(code), space_(profile.image->space()), lines_(lines) {}
+      : profile_(profile), code_(code), space_(profile.image->space()), lines_(lines) {
+    for (const StaticFunction& each : code.functions()) names_.insert(each.linkage_name);
+  }
 
   std::map<std::string, FunctionProfile> Make() {
     SumRanges();
@@ -51,6 +67,7 @@ class Maker {
     std::erase_if(functions_, [](const auto& each) {
       return each.second.bytes == 0 && each.second.calls == 0;
     });
+    for (auto& [name, function] : functions_) RaiseToCalls(function);
     return std::move(functions_);
   }
 
@@ -91,14 +108,34 @@ class Maker {
     most = std::max(most, times * CopiesOf(frames.front().discriminator));
   }
 
+  // Whether `callee` begins where the function of that name is entered. Debug information has one
+  // name for all parts of a function, and for its copies.
+  bool IsEntry(const StaticFunction& callee, std::string_view name) const {
+    if (code_.functions()[callee.whole].begin != callee.begin) return false;
+    const std::string_view symbol = symbols::WithoutCopyMarks(callee.linkage_name);
+    if (symbol == symbols::WithoutCopyMarks(name)) return true;
+    return symbols::PartOf(callee.linkage_name).empty() && !names_.contains(name);
+  }
+  // Control that stays in a function calls nothing, unless an instruction calls.
+  bool StaysInside(const ProfileBranch& branch, const StaticFunction& callee) const {
+    const bool calls =
+        branch.kind == InstructionClass::kCall || branch.kind == InstructionClass::kIndirectCall;
+    const StaticFunction* caller = code_.FunctionAt(branch.from);
+    return !calls && caller != nullptr && caller->whole == callee.whole;
+  }
+
   void AddCall(const ProfileBranch& branch) {
-    if (branch.from_outside || branch.to_outside) return;
+    if (branch.to_outside) return;
     const StaticFunction* callee = code_.FunctionAt(branch.to);
     if (callee == nullptr || callee->begin != branch.to || callee->is_stub) return;
     const auto entered = lines_.Find(space_, branch.to).frames;
     if (entered.empty() || entered.back().linkage_name.empty()) return;
-    const std::string name = CanonicalName(entered.back().linkage_name);
+    const std::string_view entered_name = entered.back().linkage_name;
+    if (!IsEntry(*callee, entered_name)) return;
+    if (!branch.from_outside && StaysInside(branch, *callee)) return;
+    const std::string name = CanonicalName(entered_name);
     functions_[name].calls += branch.times;
+    if (branch.from_outside) return;
     const auto frames = lines_.Find(space_, branch.from).frames;
     if (FunctionProfile* caller = InnermostAt(frames, 0))
       caller->calls_from[LineOf(frames.front())][name] += branch.times;
@@ -109,7 +146,8 @@ class Maker {
   const AddressSpace& space_;
   SourceLines& lines_;
   RangeTimes times_;
-  std::set<uint32_t> run_;  // functions
+  std::set<uint32_t> run_;            // functions
+  std::set<std::string_view> names_;  // of all functions, as the symbol table has them
   std::map<std::string, FunctionProfile> functions_;
 };
 

@@ -10,6 +10,7 @@
 #include "cli/export/export_formats.h"
 #include "cli/export/sample_profile.h"
 #include "cli/text/status.h"
+#include "replay/symbols/symbol_file.h"
 
 namespace flowback::cli {
 namespace {
@@ -48,6 +49,17 @@ void AppendBody(const FunctionProfile& function, size_t depth, std::string& out)
     }
 }
 
+// A compiler that counts by probes finds no lines in a profile, and ignores this one.
+void WarnOfProbes(const ObjectImage& image) {
+  const auto file = symbols::SymbolFile::Open(image.file(), image.bytes(), image.content());
+  if (file == nullptr || file->Find(".pseudo_probe") == nullptr) return;
+  Warn("export: " + image.file() +
+           " was built with -fpseudo-probe-for-profiling, and this profile is by source lines: "
+           "compile without that option to use it",
+       {"for a profile by probes, give `llvm-profgen --unsymbolized-profile` the output of --to "
+        "llvm-raw"});
+}
+
 }  // namespace
 
 Status WriteLlvmProfile(const ExportInput& input, Output& output) {
@@ -55,6 +67,7 @@ Status WriteLlvmProfile(const ExportInput& input, Output& output) {
   const ImageSearch& search = input.opened.options().search;
   const Result<StaticCode> code = StaticCode::Of(*profile.image, search);
   if (!code) return Fail(code.error());
+  WarnOfProbes(*profile.image);
   SourceLines lines(search);
   const auto functions = MakeSampleProfile(profile, *code, lines);
   if (functions.empty())

@@ -69,7 +69,7 @@ bool FunctionMatch::LookUp(const AddressSpace* space, uint64_t ip) {
   const auto [known, is_new] = by_name_.try_emplace(symbol->name.data(), false);
   if (is_new)
     known->second =
-        pattern_.Matches(symbol->name) ||
+        pattern_.Matches(symbol->name) || pattern_.Matches(symbol->function) ||
         std::ranges::any_of(symbolizer_.OtherNames(*space, ip),
                             [&](const std::string& name) { return pattern_.Matches(name); });
   return known->second;

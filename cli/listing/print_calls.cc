@@ -239,7 +239,7 @@ class CallPrinter final : public FlowPrinter, private CallListener {
 
   std::string_view NameAt(const AddressSpace* space, uint64_t ip) {
     const auto symbol = SymbolAt(space, ip);
-    return symbol ? symbol->name : std::string_view("[unknown]");
+    return symbol ? symbol->function : std::string_view("[unknown]");
   }
   std::optional<Symbolizer::Symbol> SymbolAt(const AddressSpace* space, uint64_t ip) {
     if (space == nullptr || ip == 0) return std::nullopt;

@@ -78,7 +78,7 @@ std::string_view TailCaller(const SampledFrame& frame, const std::vector<NamedFr
   const bool is_function = called && called->offset == 0 && called->is_function;
   // A stub of a procedure linkage table is there to jump on.
   if (!is_function || called->name.ends_with("@plt")) return {};
-  return called->name == inside.back().function ? std::string_view() : called->name;
+  return called->function == inside.back().function ? std::string_view() : called->function;
 }
 
 }  // namespace flowback::cli

@@ -10,6 +10,21 @@
 
 namespace flowback::cli {
 
+namespace {
+
+// Code that was moved behind its function is named as the function.
+void NameWhole(const StackFrame& frame, uint64_t at, const Symbolizer::Symbol& symbol,
+               NamedFrame& named) {
+  const CodeMapping* mapping = frame.space->Find(at);
+  if (!symbol.whole || mapping == nullptr || symbol.function.size() == symbol.name.size()) return;
+  const uint64_t whole = mapping->FileBase() + *symbol.whole;
+  if (whole > at) return;
+  named.function = symbol.function;
+  named.offset = frame.address - whole;
+}
+
+}  // namespace
+
 std::vector<NamedFrame> StackNames::Of(const StackFrame& frame) {
   NamedFrame own;
   if (frame.space == nullptr || frame.address == 0) return {own};
@@ -19,6 +34,7 @@ std::vector<NamedFrame> StackNames::Of(const StackFrame& frame) {
   if (const auto symbol = symbolizer_.Find(*frame.space, at)) {
     own.function = symbol->name;
     own.offset = symbol->offset + (frame.address - at);
+    NameWhole(frame, at, *symbol, own);
   }
   std::vector<NamedFrame> named;
   const SourcePlace place = lines_.Find(*frame.space, at);

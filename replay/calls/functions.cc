@@ -1,31 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "flowback/replay/functions.h"
 
-#include <algorithm>
-#include <cctype>
 #include <utility>
 
 #include "replay/symbols/unwind_table.h"
 
 namespace flowback {
-namespace {
-
-// "f(int) [clone .cold]" and "f.cold.1" are parts of "f(int)" and "f".
-std::string_view WithoutColdMark(std::string_view name) {
-  for (const std::string_view mark :
-       {std::string_view(" [clone .cold"), std::string_view(".cold")}) {
-    const size_t at = name.rfind(mark);
-    if (at == std::string_view::npos) continue;
-    const std::string_view rest = name.substr(at + mark.size());
-    const bool is_mark = std::ranges::all_of(rest, [](char c) {
-      return c == '.' || c == ']' || std::isdigit(static_cast<unsigned char>(c)) != 0;
-    });
-    if (is_mark) return name.substr(0, at);
-  }
-  return name;
-}
-
-}  // namespace
 
 FunctionPiece SymbolFunctions::Find(const AddressSpace* space, uint64_t ip) {
   const std::scoped_lock lock(mutex_);
@@ -67,16 +47,15 @@ FunctionPiece SymbolFunctions::LookUp(const AddressSpace* space, uint64_t ip) {
   const auto symbol = symbolizer_.Find(*space, ip);
   if (!symbol) return WithoutSymbol(*mapping, ip);
   if (!symbol->is_function) return {};
-  const std::string_view whole = WithoutColdMark(symbol->name);
-  std::string key = mapping->section->name();
-  key += '\0';
-  key += whole;
+  // Files may have several functions of one name: where each begins tells them apart.
+  std::string key = mapping->section->name() + '\0';
+  key += symbol->whole ? std::to_string(*symbol->whole) : std::string(symbol->function);
   FunctionPiece piece;
   piece.begin = ip - symbol->offset;
   piece.end = piece.begin + symbol->size;
   piece.id = IdOf(std::move(key));
   piece.is_stub = symbol->name.ends_with("@plt");
-  piece.is_entry = whole.size() == symbol->name.size();
+  piece.is_entry = symbol->function.size() == symbol->name.size();
   return piece;
 }
 

@@ -14,6 +14,7 @@
 #include "replay/coverage/code_outline.h"
 
 #include <algorithm>
+#include <map>
 #include <unordered_map>
 #include <utility>
 
@@ -113,6 +114,8 @@ class Outliner {
       const auto address = symbol.is_function ? image_.AddressOf(symbol.begin) : std::nullopt;
       if (!address || SectionAt(*address) == nullptr) continue;
       outline_.entries.push_back(*address);
+      if (symbol.whole != symbol.begin)
+        if (const auto whole = image_.AddressOf(symbol.whole)) wholes_[*address] = *whole;
       if (symbol.has_size)
         Add(*address, *address + (symbol.end - symbol.begin), Source::kSymbol, &symbol);
       else
@@ -267,6 +270,19 @@ class Outliner {
       }
       AddRest(place, section.end);
     }
+    JoinMoved();
+  }
+
+  // Code that was moved away is a part of its function.
+  void JoinMoved() {
+    std::vector<StaticFunction>& functions = outline_.functions;
+    for (StaticFunction& part : functions) {
+      const auto known = wholes_.find(part.begin);
+      if (known == wholes_.end()) continue;
+      const auto whole =
+          std::ranges::lower_bound(functions, known->second, {}, &StaticFunction::begin);
+      if (whole != functions.end() && whole->begin == known->second) part.whole = whole->whole;
+    }
   }
 
   const ObjectImage& image_;
@@ -277,6 +293,7 @@ class Outliner {
   std::vector<StaticFunction> found_;
   std::vector<OwnedRange> covered_;  // by found_
   std::vector<LinkedRange> stubs_;
+  std::map<uint64_t, uint64_t> wholes_;  // where moved code begins: where its function does
   CodeOutline outline_;
 };
 

@@ -25,6 +25,7 @@
 #include <array>
 #include <map>
 
+#include "replay/symbols/split_names.h"
 #include "replay/symbols/symbol_file.h"
 
 namespace flowback {
@@ -120,7 +121,7 @@ bool JumpTables::IsTarget(uint64_t jump, uint64_t target) const {
   if (own == nullptr || other == nullptr) return false;
   const bool same =
       own->whole == other->whole || other->linkage_name.empty() ||
-      (!own->linkage_name.empty() && other->linkage_name.starts_with(own->linkage_name + ".cold"));
+      (!own->linkage_name.empty() && symbols::MovedFrom(other->linkage_name) == own->linkage_name);
   if (!same) return false;
   if (flow_.IsInstruction(target)) return true;
   for (unsigned back = 1; back < kLongestInstruction && back <= target; ++back)

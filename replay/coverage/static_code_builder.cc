@@ -2,28 +2,18 @@
 #include "replay/coverage/static_code_builder.h"
 
 #include <algorithm>
-#include <cctype>
 #include <string_view>
 #include <utility>
 
 #include "decode/instruction/classify.h"
 #include "replay/coverage/jump_tables.h"
 #include "replay/coverage/padding.h"
+#include "replay/symbols/split_names.h"
 
 namespace flowback {
 namespace {
 
 constexpr uint32_t kLeftOut = ~uint32_t{0};
-
-// "f.cold" and "f.cold.1" are parts of "f". Empty: it is no part.
-std::string_view WholeName(std::string_view name) {
-  const size_t at = name.rfind(".cold");
-  if (at == std::string_view::npos) return {};
-  const std::string_view rest = name.substr(at + 5);
-  const bool is_mark = std::ranges::all_of(
-      rest, [](char c) { return c == '.' || std::isdigit(static_cast<unsigned char>(c)) != 0; });
-  return is_mark ? name.substr(0, at) : std::string_view();
-}
 
 }  // namespace
 
@@ -181,7 +171,7 @@ void StaticCodeBuilder::FindWholes(const std::vector<uint32_t>& numbers) {
   std::vector<CodeFlow::Jump> jumps = flow_.jumps();
   std::ranges::sort(jumps);
   for (StaticFunction& part : functions) {
-    const std::string_view name = WholeName(part.linkage_name);
+    const std::string_view name = symbols::MovedFrom(part.linkage_name);
     if (name.empty()) continue;
     auto jump = std::ranges::lower_bound(jumps, part.begin, {}, &CodeFlow::Jump::target);
     for (; jump != jumps.end() && jump->target < part.end; ++jump) {

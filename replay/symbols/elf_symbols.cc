@@ -6,11 +6,13 @@
 #include "replay/symbols/elf_symbols.h"
 
 #include <algorithm>
+#include <map>
 #include <tuple>
 #include <utility>
 
 #include "replay/symbols/demangle.h"
 #include "replay/symbols/name_budget.h"
+#include "replay/symbols/split_names.h"
 #include "replay/symbols/symbol_versions.h"
 
 namespace flowback::symbols {
@@ -52,9 +54,11 @@ void AddTable(const SymbolFile& file, const SymbolFile& source, const FileSectio
   if (data == nullptr || table.header.sh_entsize == 0) return;
   const size_t count = data->d_size / table.header.sh_entsize;
   const SymbolVersions versions(source, table);
+  uint32_t source_file = 0;  // local symbols stand behind the symbol of their source file
   for (size_t i = 1; i < count; ++i) {
     GElf_Sym symbol;
     if (gelf_getsym(data, static_cast<int>(i), &symbol) == nullptr) break;
+    if (GELF_ST_TYPE(symbol.st_info) == STT_FILE) ++source_file;
     if (!NamesCode(source, symbol)) continue;
     const std::string_view name = source.String(table.header.sh_link, symbol.st_name);
     const auto begin = file.FileOffset(symbol.st_value);
@@ -67,6 +71,8 @@ void AddTable(const SymbolFile& file, const SymbolFile& source, const FileSectio
                        .rank = Rank(symbol),
                        .is_function = IsFunction(symbol),
                        .has_size = size != 0,
+                       .source = GELF_ST_BIND(symbol.st_info) == STB_LOCAL ? source_file : 0,
+                       .whole = *begin,
                        .name = names.Take(name),
                        .version = names.Take(versions.Of(static_cast<int>(i)))});
   }
@@ -89,6 +95,32 @@ ElfSymbols ElfSymbols::Read(const SymbolFile& file, const SymbolFile* debug_file
   for (ElfSymbol& symbol : ReadPltSymbols(file)) result.symbols_.push_back(std::move(symbol));
   result.Build();
   return result;
+}
+
+// Source files may each have a local function of one name: moved code belongs to that of its own
+// file, else to the one that all files know, else to the nearest.
+void ElfSymbols::FindWholes() {
+  std::map<std::string_view, std::vector<const ElfSymbol*>> wanted;
+  for (const ElfSymbol& symbol : symbols_)
+    if (const std::string_view whole = MovedFrom(symbol.name); !whole.empty()) wanted[whole];
+  if (wanted.empty()) return;
+  for (const ElfSymbol& symbol : symbols_)
+    if (const auto at = wanted.find(symbol.name); at != wanted.end()) at->second.push_back(&symbol);
+  for (ElfSymbol& symbol : symbols_) {
+    const auto at = wanted.find(MovedFrom(symbol.name));
+    if (at == wanted.end() || at->second.empty()) continue;
+    const auto distance = [&](const ElfSymbol* each) {
+      const bool other = each->source != 0 && each->source != symbol.source;
+      const bool general = each->source == 0;
+      const uint64_t bytes =
+          each->begin < symbol.begin ? symbol.begin - each->begin : each->begin - symbol.begin;
+      return std::tuple(other, general, bytes);
+    };
+    const ElfSymbol& whole = **std::ranges::min_element(at->second, {}, distance);
+    symbol.whole = whole.begin;
+    // clang gives a label to each section of a function, and only the first one is a function.
+    symbol.is_function = symbol.is_function || whole.is_function;
+  }
 }
 
 // Of several symbols at one place the first stays.
@@ -118,6 +150,7 @@ void ElfSymbols::Build() {
     return std::tuple(symbol.begin, symbol.begin == symbol.end, symbol.rank,
                       std::string_view(symbol.name));
   });
+  FindWholes();
   TakeAliases();
   for (size_t i = 0; i < symbols_.size(); ++i) {
     ElfSymbol& symbol = symbols_[i];
@@ -177,12 +210,15 @@ std::optional<ElfSymbols::Hit> ElfSymbols::Find(uint64_t file_offset) {
   ElfSymbol& symbol = symbols_[range->symbol];
   if (!demangled_[range->symbol]) {
     symbol.name = Demangled(symbol.name);
+    symbol.function_size = FunctionNameOf(symbol.name).size();
     demangled_[range->symbol] = true;
   }
   return Hit{.name = symbol.name,
              .offset = file_offset - symbol.begin,
              .size = symbol.end - symbol.begin,
-             .is_function = symbol.is_function};
+             .is_function = symbol.is_function,
+             .whole = symbol.whole,
+             .function = std::string_view(symbol.name).substr(0, symbol.function_size)};
 }
 
 }  // namespace flowback::symbols

@@ -19,6 +19,10 @@ struct ElfSymbol {
   int rank = 0;              // the lowest wins among several at one place
   bool is_function = false;  // the table says so; else it is a label in code
   bool has_size = false;     // likewise; else `end` is where the next symbol begins, or the limit
+  uint32_t source = 0;       // of a local symbol: the number of its source file; else 0
+  size_t function_size = 0;  // of `name`, once Find gave it: what is the function's name of it
+  uint64_t whole = 0;        // where the function begins that this code was moved away from, else
+                             // `begin`
   std::string name;
   std::string version{};  // of the name; empty: none
 };
@@ -34,6 +38,8 @@ class ElfSymbols {
     uint64_t offset;
     uint64_t size;
     bool is_function;
+    uint64_t whole;             // ElfSymbol::whole
+    std::string_view function;  // Symbolizer::Symbol::function
   };
   std::optional<Hit> Find(uint64_t file_offset);
   // What else the symbol that Find gives is called.
@@ -58,6 +64,7 @@ class ElfSymbols {
     std::string name;
   };
 
+  void FindWholes();
   void TakeAliases();
   void Build();
   const Range* RangeAt(uint64_t file_offset) const;

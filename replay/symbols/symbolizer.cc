@@ -14,6 +14,7 @@
 #include "replay/symbols/elf_symbols.h"
 #include "replay/symbols/jit_names.h"
 #include "replay/symbols/kallsyms.h"
+#include "replay/symbols/split_names.h"
 
 namespace flowback {
 namespace {
@@ -28,8 +29,11 @@ bool IsStripped(const SymbolFile& file) { return file.Find(".symtab") == nullptr
 
 std::optional<Symbolizer::Symbol> OfJit(const std::optional<JitNames::Hit>& hit) {
   if (!hit) return std::nullopt;
-  return Symbolizer::Symbol{
-      .name = hit->name, .offset = hit->offset, .size = hit->size, .is_function = true};
+  return Symbolizer::Symbol{.name = hit->name,
+                            .offset = hit->offset,
+                            .size = hit->size,
+                            .is_function = true,
+                            .function = hit->name};
 }
 
 ElfSymbols ReadSymbols(const std::string& path, const ImageSearch& search) {
@@ -82,8 +86,11 @@ struct Symbolizer::Files {
     if (list == kernels.end()) list = kernels.emplace(path, Kallsyms::ReadFile(path)).first;
     const auto symbol = list->second.Find(ip);
     if (!symbol) return std::nullopt;
-    return Symbol{
-        .name = symbol->name, .offset = symbol->offset, .size = symbol->size, .is_function = true};
+    return Symbol{.name = symbol->name,
+                  .offset = symbol->offset,
+                  .size = symbol->size,
+                  .is_function = true,
+                  .function = symbols::FunctionNameOf(symbol->name)};
   }
 
   const Recording* recording = nullptr;
@@ -115,8 +122,12 @@ std::optional<Symbolizer::Symbol> Symbolizer::Find(const AddressSpace& space, ui
   if (file.is_jit) return OfJit(files_->Jit().Find(ip - mapping->FileBase()));
   const auto hit = file.symbols->Find(ip - mapping->FileBase());
   if (!hit) return std::nullopt;
-  return Symbol{
-      .name = hit->name, .offset = hit->offset, .size = hit->size, .is_function = hit->is_function};
+  return Symbol{.name = hit->name,
+                .offset = hit->offset,
+                .size = hit->size,
+                .is_function = hit->is_function,
+                .function = hit->function,
+                .whole = hit->whole};
 }
 
 std::vector<std::string> Symbolizer::OtherNames(const AddressSpace& space, uint64_t ip) {

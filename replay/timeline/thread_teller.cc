@@ -67,7 +67,7 @@ TimelineFunction FunctionTable::Describe(const Call& call) {
   const auto symbol =
       call.space == nullptr ? std::nullopt : symbolizer_.Find(*call.space, call.entry_ip);
   if (symbol) {
-    function.name = symbol->name;
+    function.name = symbol->function;
     function.named = true;
     function.entry_ip -= symbol->offset;
     return function;

@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -26,6 +27,11 @@ bool Have(const std::string& program) { return Shell("command -v " + program); }
 
 class ExportTest : public testing::Test {
  protected:
+  bool BuildSplit(const std::string& options, const std::string& name) {
+    const std::string compiler = TEST_CLANG;
+    return !compiler.empty() && Shell("cd " PROFILED " && " + compiler + " -O2 " + options +
+                                      " -o " + folder_.File(name) + " split_one.c split_two.c");
+  }
   // False: this machine can't.
   bool Build(const std::string& compiler, const std::string& options, const std::string& name) {
     return !compiler.empty() && Shell("cd " PROFILED " && " + compiler + " -O2 " + options +
@@ -114,6 +120,88 @@ TEST_F(ExportTest, LinesAreThoseOfLlvmProfgen) {
   std::erase_if(ours, never);
   EXPECT_EQ(ours, theirs);
   EXPECT_GT(ours.size(), 25u);
+}
+
+constexpr const char* kLinesForProfiles = "-gline-tables-only -fdebug-info-for-profiling ";
+
+// Returns the profile's head samples of a function; -1: it has none of that name.
+int HeadSamples(const std::vector<std::string>& profile, const std::string& function) {
+  for (const std::string& line : profile)
+    if (line.starts_with(function + ":")) return std::stoi(line.substr(line.rfind(':') + 1));
+  return -1;
+}
+
+// A jump to code that was moved away is no call, and no function of that code's name is in the
+// profile.
+TEST_F(ExportTest, PartsOfFunctionsAreNotCalled) {
+  const std::string options = std::string(kLinesForProfiles) + "-fbasic-block-sections=all";
+  if (!BuildSplit(options, "split")) GTEST_SKIP() << "no clang";
+  ASSERT_NO_FATAL_FAILURE(Record("split"));
+  const std::string profile = Export("llvm-profile", "split");
+  const std::vector<std::string> ours = Lines(ReadFile(profile));
+  EXPECT_EQ(HeadSamples(ours, "pick"), 200) << ReadFile(profile);
+  EXPECT_EQ(HeadSamples(ours, "other_pick"), 100) << ReadFile(profile);
+  EXPECT_FALSE(ReadFile(profile).contains("__part"));
+  size_t calls_of_pick = 0;
+  for (const std::string& line : ours) calls_of_pick += line.contains(" pick:") ? 1 : 0;
+  EXPECT_EQ(calls_of_pick, 2u) << "in main and in other_pick";
+}
+
+TEST_F(ExportTest, SplitFunctionsAreThoseOfLlvmProfgen) {
+  if (!Have("llvm-profgen-19")) GTEST_SKIP() << "llvm-profgen-19 is not here";
+  const std::string options = std::string(kLinesForProfiles) + "-fbasic-block-sections=all";
+  if (!BuildSplit(options, "split")) GTEST_SKIP() << "no clang";
+  ASSERT_NO_FATAL_FAILURE(Record("split"));
+  ASSERT_TRUE(Shell("llvm-profgen-19 --format=text --binary=" + folder_.File("split") +
+                    " --unsymbolized-profile=" + Export("llvm-raw", "split") +
+                    " --output=" + folder_.File("theirs")));
+  std::vector<std::string> theirs = Lines(ReadFile(folder_.File("theirs")));
+  std::vector<std::string> ours = Lines(ReadFile(Export("llvm-profile", "split")));
+  const auto never = [](const std::string& line) { return line.ends_with(": 0"); };
+  std::erase_if(theirs, never);
+  std::erase_if(ours, never);
+  EXPECT_EQ(ours, theirs);
+}
+
+TEST_F(ExportTest, AProfileByLinesOfAProgramWithProbesSaysSo) {
+  const std::string options = std::string(kLinesForProfiles) + "-fpseudo-probe-for-profiling";
+  if (!BuildSplit(options, "probes")) GTEST_SKIP() << "no clang";
+  ASSERT_NO_FATAL_FAILURE(Record("probes"));
+  const ProgramResult result = RunFlowback({"export", "--to", "llvm-profile", "--object", "probes",
+                                            "--no-cache", folder_.File("probes.data")});
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_TRUE(result.err.contains("-fpseudo-probe-for-profiling")) << result.err;
+}
+
+// The same stacks, once with the mappings of the libraries and once without.
+TEST_F(ExportTest, RangesBeginBehindCodeWithoutAnImage) {
+  if (!Build(TEST_CC, "-g", "program")) GTEST_SKIP() << "no C compiler";
+  ASSERT_NO_FATAL_FAILURE(Record("program"));
+  const std::string known = folder_.File("known.txt");
+  ASSERT_EQ(RunFlowback({"export", "--to", "brstack", "--no-cache", "-o", known,
+                         folder_.File("program.data")})
+                .status,
+            0);
+  std::string rest;
+  for (const std::string& line : Lines(ReadFile(known)))
+    if (!line.contains("PERF_RECORD_MMAP") || line.ends_with("/program")) rest += line + '\n';
+  std::ofstream(folder_.File("rest.txt")) << rest;
+  // A stack's newest branch may lead into the program, and no code is known to run behind it: if it
+  // came from a library, it is in no sum. So these lines differ.
+  const auto comes_from_outside = [](const std::string& line) {
+    return line.starts_with("0 [unknown]") || line.starts_with("fffff") ||
+           (!line.starts_with(' ') && line.find(':') != line.rfind(':'));
+  };
+  for (const std::string format : {"autofdo", "llvm-raw", "llvm-profile", "bolt"}) {
+    const auto of = [&](const std::string& text) {
+      std::vector<std::string> lines = Lines(
+          RunFlowback({"export", "--to", format, "--object", "program", "--no-cache", text}).out);
+      std::erase_if(lines, comes_from_outside);
+      return lines;
+    };
+    EXPECT_EQ(of(known), of(folder_.File("rest.txt"))) << format;
+    EXPECT_GT(of(known).size(), 25u) << format;
+  }
 }
 
 // The names and line numbers of the profile fit: what clang knows to be hot it inlines.

@@ -23,6 +23,11 @@ class Symbolizer {
     uint64_t offset = 0;       // of the address from the symbol's start
     uint64_t size = 0;         // of the symbol in bytes, at least offset + 1
     bool is_function = false;  // the symbol table says so; else it is a label in code
+    // The name of the function: as `name`, but "f" for code of f that was moved away ("f.cold").
+    std::string_view function{};
+    // Where the function begins that this is: the begin of another symbol for code that was moved
+    // away ("f.cold"). An offset in the file; empty for code that is in no ELF file.
+    std::optional<uint64_t> whole{};
   };
 
   // `search` tells where separate debug files lie. `recording`, which must outlive the object: the
