@@ -65,6 +65,7 @@ void PrintJson(std::string_view type, const StreamOwner* owner, const FlowSummar
   }
   line.Number("instructions", summary.digest.count);
   for (const Row& row : RowsFor(settings)) line.Number(row.key, summary.*row.value);
+  if (settings.times.all) line.Text("unit", settings.trace.source->Unit().plural);
   line.Number("losses", summary.LossCount());
   AppendTimes(line, summary, *settings.trace.clock);
   line.End();

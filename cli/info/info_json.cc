@@ -61,7 +61,8 @@ Json WatchJson(const std::vector<WatchPlace>& places) {
   return json;
 }
 
-Json StreamJson(const StreamInfo& info) {
+// `unit`: what all members that begin with `bytes` count.
+Json StreamJson(const StreamInfo& info, const TraceUnit& unit) {
   const Stream& stream = *info.owner->stream;
   Json json;
   json["stream"] = stream.index;
@@ -69,25 +70,25 @@ Json StreamJson(const StreamInfo& info) {
   json["cpu"] = NumberOrNull(stream.cpu);
   json["pid"] = NumberOrNull(info.owner->pid);
   json["tid"] = NumberOrNull(info.owner->tid);
-  json["bytes"] = stream.bytes.size();
+  json["bytes"] = unit.In(stream);
   json["bytes_decoded"] = info.summary.bytes_decoded;
   json["bytes_padding"] = info.summary.bytes_padding;
   json["bytes_lost"] = info.summary.bytes_lost;
   json["instructions"] = info.summary.digest.count;
   json["gaps"] = stream.gaps.size();
-  json["bytes_repeated"] = stream.repeated_bytes;
-  json["bytes_missing"] = stream.missing_bytes;
+  json["bytes_repeated"] = stream.repeated_bytes / unit.bytes;
+  json["bytes_missing"] = stream.missing_bytes / unit.bytes;
   return json;
 }
 
-Json LossesJson(const LossTally& losses) {
+Json LossesJson(const LossTally& losses, const TraceUnit& unit) {
   Json json = Json::array();
   for (const LossCause cause : kAllLossCauses) {
     const LossTally::Sum& sum = losses.Of(cause);
     if (!sum.any()) continue;
     json.push_back({{"cause", Name(cause)},
                     {"count", sum.count},
-                    {"bytes", sum.bytes},
+                    {"bytes", sum.bytes / unit.bytes},
                     {"time", sum.time},
                     {"remedy", Remedy(cause)}});
   }
@@ -135,7 +136,7 @@ Json TimesJson(const TimeAccount& account) {
   return json;
 }
 
-Json ThreadJson(const TimeAccount& account, const Threads& threads) {
+Json ThreadJson(const TimeAccount& account, const Threads& threads, const TraceUnit& unit) {
   Json json;
   json["tid"] = NumberOrNull(account.tid);
   json["pid"] = NumberOrNull(account.pid);
@@ -143,7 +144,7 @@ Json ThreadJson(const TimeAccount& account, const Threads& threads) {
                                  : TextOrNull(std::string(threads.CommAt(account.tid, 0).comm));
   json["stream"] = account.tid < 0 ? Json(account.stream->index) : Json(nullptr);
   json["instructions"] = account.instructions;
-  json["bytes"] = account.bytes;
+  json["bytes"] = account.bytes / unit.bytes;
   json["losses"] = account.losses;
   json["begin"] = account.begin;
   json["end"] = account.end;
@@ -208,14 +209,15 @@ void WriteThreads(const InfoReport& report, bool known, ObjectWriter& out) {
   out.Array(known ? "threads" : "nobody", report.times.threads,
             [&](const TimeAccount& account) -> std::optional<Json> {
               if ((account.tid >= 0) != known) return std::nullopt;
-              return ThreadJson(account, report.opened->threads());
+              return ThreadJson(account, report.opened->threads(), report.opened->source()->Unit());
             });
 }
 
 Json PacketsJson(const InfoReport& report) {
   Json json = Json::object();
+  const uint64_t unit = report.opened->source()->Unit().bytes;
   for (const auto& [name, count] : report.packets)
-    json[std::string(name)] = {{"count", count.count}, {"bytes", count.bytes}};
+    json[std::string(name)] = {{"count", count.count}, {"bytes", count.bytes / unit}};
   return json;
 }
 
@@ -249,9 +251,10 @@ void PrintInfoJson(const InfoReport& report, Output& output) {
   out.Member("from", WatchJson(recording.machine.from));
   out.Member("until", WatchJson(recording.machine.until));
   out.Member("options", OptionsJson(*report.opened->source()));
-  // In what the streams' accounts are; bytes where nothing is said.
-  if (const TraceUnit unit = report.opened->source()->Unit(); unit.bytes != 1)
-    out.Member("unit", std::string(unit.plural));
+  // What all members count that are called `bytes` and are about the trace.
+  const TraceUnit unit = report.opened->source()->Unit();
+  out.Member("unit", std::string(unit.plural));
+  out.Member("unit_bytes", unit.bytes);
   out.Member("time", DurationJson(report));
   WriteThreads(report, true, out);
   WriteThreads(report, false, out);
@@ -263,7 +266,7 @@ void PrintInfoJson(const InfoReport& report, Output& output) {
     out.Array("regions", regions,
               [](const NamedRegion& region) -> std::optional<Json> { return RegionJson(region); });
   out.Array("streams", report.streams,
-            [](const StreamInfo& info) -> std::optional<Json> { return StreamJson(info); });
+            [&](const StreamInfo& info) -> std::optional<Json> { return StreamJson(info, unit); });
   out.Member("packets", PacketsJson(report));
   Json records = Json::object();
   for (const auto& [name, count] : recording.record_counts) records[name] = count;
@@ -275,7 +278,7 @@ void PrintInfoJson(const InfoReport& report, Output& output) {
                 return ThreadCountJson(counters, count);
               });
   }
-  out.Member("losses", LossesJson(report.opened->losses()));
+  out.Member("losses", LossesJson(report.opened->losses(), unit));
   if (report.stats) out.Member("decoding", EffortJson(report));
   out.Array("images", report.images,
             [](const ImageStatus& image) -> std::optional<Json> { return ImageJson(image); });

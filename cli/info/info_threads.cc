@@ -58,17 +58,17 @@ void AppendTable(const std::vector<const TimeAccount*>& accounts, Line line) {
 }
 
 void AppendFlow(const std::vector<const TimeAccount*>& accounts, const Threads& threads,
-                std::string& out) {
+                const TraceUnit& unit, std::string& out) {
   out += fmt::format("\n{:<10} {:>8} {:>14} {:>12} {:>8}  {}\n", "threads", "pid", "instructions",
-                     "bytes", "losses", "name");
-  AppendTable(accounts,
-              [&](const std::string& who, const TimeAccount& account, const TimeAccount* one) {
-                out += fmt::format("{:>10} {:>8} {:>14} {:>12} {:>8}  {}", who,
-                                   NumberOrDash(account.pid), account.instructions, account.bytes,
-                                   account.losses, one == nullptr ? "" : NameOf(*one, threads));
-                out.erase(out.find_last_not_of(' ') + 1);
-                out += '\n';
-              });
+                     unit.plural, "losses", "name");
+  AppendTable(
+      accounts, [&](const std::string& who, const TimeAccount& account, const TimeAccount* one) {
+        out += fmt::format("{:>10} {:>8} {:>14} {:>12} {:>8}  {}", who, NumberOrDash(account.pid),
+                           account.instructions, account.bytes / unit.bytes, account.losses,
+                           one == nullptr ? "" : NameOf(*one, threads));
+        out.erase(out.find_last_not_of(' ') + 1);
+        out += '\n';
+      });
 }
 
 // Law 2, thread by thread. Classes that nobody's time is of have no column.
@@ -127,7 +127,7 @@ std::string PercentOf(uint64_t part, uint64_t whole) {
 void AppendThreads(const InfoReport& report, std::string& out) {
   if (report.times.threads.empty()) return;
   const std::vector<const TimeAccount*> accounts = ByLifetime(report.times);
-  AppendFlow(accounts, report.opened->threads(), out);
+  AppendFlow(accounts, report.opened->threads(), report.opened->source()->Unit(), out);
   AppendTimes(report, accounts, out);
 }
 
