@@ -48,14 +48,15 @@ class Generated : public testing::Test {
     generator.Completed(instruction, ip, k64, next != ip + 2, next, k64);
   }
 
-  // All lines after the first PSB+.
+  // All lines after the first PSB+ and the count behind it.
   static Lines Rest(PacketGenerator& generator) {
     generator.Finish();
     Lines lines = List(generator.Take());
     const auto end = std::find(lines.begin(), lines.end(), "PSBEND");
     EXPECT_NE(end, lines.end());
-    if (end == lines.end()) return lines;
-    return Lines(end + 1, lines.end());
+    if (lines.end() - end < 2) return lines;
+    EXPECT_TRUE((end + 1)->starts_with("MNT ")) << *(end + 1);
+    return Lines(end + 2, lines.end());
   }
 
   const TraceClock clock_{TimeConversion{.shift = 0, .mult = 1, .zero = 0}, 2'500'000'000};
@@ -65,8 +66,9 @@ TEST_F(Generated, BeginsWithPsbThenEnables) {
   auto generator = WithoutTime();
   Run(generator, InstructionClass::kOther, 0x401000, 0x401002);
   generator.Finish();
-  EXPECT_EQ(List(generator.Take()), (Lines{"PSB", "MODE.Exec 64-bit", "MODE.TSX commit", "PSBEND",
-                                           "TIP.PGE IPBytes 3, 0x401000"}));
+  EXPECT_EQ(List(generator.Take()),
+            (Lines{"PSB", "MODE.Exec 64-bit", "MODE.TSX commit", "PSBEND", "MNT 0x7634b90000000000",
+                   "TIP.PGE IPBytes 3, 0x401000"}));
 }
 
 TEST_F(Generated, NothingForDirectTransfers) {
