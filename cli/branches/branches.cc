@@ -31,6 +31,7 @@ class BranchesJob final : public ReadingJob {
 
  private:
   Status Prepare() override { return PrepareBranches(opened_); }
+  bool MeetsAllLosses() const override { return true; }
   Status Run(Output& output) override {
     const Result<BranchReport> report = SumBranches(opened_, "branches");
     if (!report) return Fail(report.error());
@@ -60,6 +61,7 @@ class MemoryJob final : public ReadingJob {
     report_ = *std::move(report);
     return {};
   }
+  bool MeetsAllLosses() const override { return true; }
   Status Run(Output& output) override {
     const MemoryView view{report_, opened_, names_, options_.top};
     options_.reader.json ? PrintMemoryJson(view, output) : PrintMemoryText(view, output);

@@ -23,7 +23,7 @@ Status CountedInput::Prepare() {
   span_ = *span;
   if (Status status = opened_.OpenCode(); !status) return status;
   opened_.PrepareStreams(!CountsAll());
-  opened_.losses().AddRecording(opened_.recording());
+  opened_.AddRecordedLosses();
   return {};
 }
 

@@ -213,7 +213,7 @@ int CoverageJob::WriteReport() {
     Warn(fmt::format("--function {}: no object has such a function", options_.function),
          {"its name as the report prints it, a pattern ('str*'), or a regular expression "
           "('/^str/')"});
-  if (options_.reader.strict && report.shares.instructions.unknown != 0)
+  if (options_.reader.strict && losses_ == kDone && report.shares.instructions.unknown != 0)
     losses_ = kFinishedWithLosses;
   return CheckGoal(report);
 }

@@ -46,6 +46,7 @@ class DecodeJob final : public ReadingJob {
  private:
   Status Prepare() override;
   Status Run(Output& output) override;
+  bool MeetsAllLosses() const override { return true; }
   void Keep() const override;
   void TellHow() const override;
   void WarnOfResult() override;
@@ -175,7 +176,7 @@ Result<std::unique_ptr<Decoder>> DecodeJob::NewDecoder() {
 
 void DecodeJob::CountBytes() {
   if (!options_.by_cpu && !ShowsPackets()) return opened_.AddKnownLosses();
-  opened_.losses().AddRecording(opened_.recording());
+  opened_.AddRecordedLosses();
   opened_.losses().AddStreamBytes(opened_.TraceBytes());
 }
 

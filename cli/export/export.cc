@@ -50,6 +50,7 @@ class ExportJob final : public ReadingJob {
     profile_ = *std::move(profile);
     return {};
   }
+  bool MeetsAllLosses() const override { return true; }
   Status Run(Output& output) override { return format_->write({opened_, &profile_}, output); }
 
   const ExportOptions& options_;

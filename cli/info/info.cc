@@ -62,7 +62,7 @@ Status InfoJob::Collect() {
   opened_.KeepIndexes();
   report_.images = opened_.code().images();
   report_.ends = FindPlaces(opened_.recording(), opened_.code(), options_.search);
-  opened_.losses().AddRecording(opened_.recording());
+  opened_.AddRecordedLosses();
   opened_.PrepareStreams(false);
   if (Status status = AddStreams(); !status) return status;
   opened_.losses().images().Mark(opened_.code(), options_, report_.images);

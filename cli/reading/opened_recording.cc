@@ -63,8 +63,13 @@ uint64_t OpenedRecording::TraceBytes() const {
   return bytes;
 }
 
+void OpenedRecording::AddRecordedLosses() {
+  if (!recorded_losses_known_) losses_.AddRecording(recording_);
+  recorded_losses_known_ = true;
+}
+
 void OpenedRecording::AddKnownLosses() {
-  losses_.AddRecording(recording_);
+  AddRecordedLosses();
   losses_.AddNobodys(threads_);
   losses_.AddStreamBytes(TraceBytes());
 }

@@ -79,6 +79,7 @@ class OpenedRecording {
     return source_->MakeDecoder(options_.engine);
   }
   bool has_code() const { return code_.has_value(); }
+  bool has_inputs() const { return inputs_.has_value(); }
   const RecordingCode& code() const { return *code_; }
   std::string_view RecordedPath(const std::string& file) const { return code_->RecordedPath(file); }
   StreamInputs& inputs() { return *inputs_; }
@@ -95,6 +96,8 @@ class OpenedRecording {
   // What is lost, which the command adds to.
   LossTally& losses() { return losses_; }
   const LossTally& losses() const { return losses_; }
+  // Adds what the recorder itself lost, and damage to the file. A second call adds nothing.
+  void AddRecordedLosses();
   // What is known to be lost before anything is decoded.
   void AddKnownLosses();
 
@@ -124,6 +127,7 @@ class OpenedRecording {
   std::optional<RecordingCode> code_;
   std::optional<StreamInputs> inputs_;
   LossTally losses_;
+  bool recorded_losses_known_ = false;
   std::atomic<uint64_t> bytes_done_ = 0;
 };
 

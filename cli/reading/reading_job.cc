@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "cli/reading/reading_job.h"
 
+#include "cli/reading/kept_index.h"
 #include "cli/text/terminal_session.h"
 
 namespace flowback::cli {
@@ -11,11 +12,20 @@ int ReadingJob::Execute() {
   if (Status status = Gather(); !status) return EndWithout(status.error());
   Result<Output> output = opened_.OpenOutput(OutputPath());
   if (!output) return Report(output.error());
-  const Status status = Run(*output);
+  Status status = Run(*output);
+  if (status) status = AddLosses(*output);
   return Finish(*output, status);
 }
 
-int ReadingJob::EndWithout(const Error& error) const {
+// Who closed the output wants to know no more.
+Status ReadingJob::AddLosses(Output& output) {
+  if (MeetsAllLosses() || !opened_.has_inputs() || output.closed()) return {};
+  opened_.inputs().set_times(false);
+  return decoded_losses_.AddTo(opened_);
+}
+
+int ReadingJob::EndWithout(const Error& error) {
+  opened_.AddRecordedLosses();
   opened_.TellMissing();
   if (opened_.recording().refusal) return Report(*opened_.recording().refusal);
   const int status = Report(error, opened_.InputName());
@@ -27,9 +37,11 @@ int ReadingJob::Finish(Output& output, const Status& status) {
   if (Status written = output.Finish(); !written) return Report(written.error());
   if (output.closed()) return kDone;
   for (const std::string& problem : names_.lines.Problems()) Warn(problem);
+  opened_.AddRecordedLosses();
   opened_.TellMissing();
   opened_.Keep([this] {
     names_.lines.Keep();
+    if (opened_.has_inputs() && ToldAll(opened_.code())) decoded_losses_.Keep();
     Keep();
   });
   if (IsVerbose()) TellHow();

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "cli/reading/decoded_losses.h"
 #include "cli/reading/opened_recording.h"
 #include "cli/reading/reader_options.h"
 #include "cli/reading/stream_report.h"
@@ -36,6 +37,9 @@ class ReadingJob {
   virtual std::string OutputPath() const { return {}; }
   // Errors: what keeps it from going on; what came before it has been written.
   virtual Status Run(Output& output) = 0;
+  // Whether Run met all that decoding the chosen threads loses, and added it to opened_.losses().
+  // Else it is found out behind Run, so that every command warns of the same losses and files.
+  virtual bool MeetsAllLosses() const { return false; }
   // Keeps for later commands what this one made. All is written: nobody waits for it.
   virtual void Keep() const {}
   // What --verbose asks for.
@@ -47,8 +51,11 @@ class ReadingJob {
   RecordedNames names_;
 
  private:
+  Status AddLosses(Output& output);
   int Finish(Output& output, const Status& status);
-  int EndWithout(const Error& error) const;
+  int EndWithout(const Error& error);
+
+  DecodedLosses decoded_losses_;
 };
 
 // Opens the options' input and runs a `Job(options..., recording)`; returns the exit status.

@@ -181,7 +181,6 @@ Status StackJob::Show(const StreamOwner& owner, Player& player, Output& output) 
   const RecordingClock& clock = opened_.clock();
   const StackStyle style{names, clock, options_.reader.json};
   for (const ThreadStack& stack : stacks) {
-    if (stack.outside == ThreadStack::Outside::kLost) opened_.losses().Add(stack.loss);
     const uint64_t time = stack.tsc == 0 || !clock.has_nanoseconds() ? 0 : clock.Value(stack.tsc);
     const ShownStack shown{owner, opened_.threads().CommAt(owner.tid, time).comm, stack};
     if (options_.reader.json)

@@ -62,6 +62,7 @@ class TimelineJob final : public ReadingJob {
   Status Prepare() override;
   std::string OutputPath() const override { return words_.svg.empty() ? words_.html : words_.svg; }
   Status Run(Output& output) override;
+  bool MeetsAllLosses() const override { return !at_; }
   void Keep() const override;
   void WarnOfResult() override;
 
