@@ -41,6 +41,8 @@ inline std::string_view CallExitWord(CallExit exit) {
       return "replaced";
     case CallExit::kEnd:
       return "trace-end";
+    case CallExit::kPaused:
+      return "paused";
   }
   return "-";
 }

@@ -38,6 +38,7 @@ class CallPrinter final : public FlowPrinter, private CallListener {
       match_.emplace(*settings.calls.function, *settings.names.symbolizer);
     stack_.LookForExec(
         [this](uint64_t begin, uint64_t end) { return execs_->Between(begin, end); });
+    stack_.LookForPauses(settings.trace.recording->machine);
   }
 
  private:

@@ -151,7 +151,8 @@ Status StackJob::StacksOf(const StreamOwner& owner, Player& player,
   const auto exec_between = [&execs](uint64_t begin, uint64_t end) {
     return execs.Between(begin, end);
   };
-  const StackTaker::Options how{.exec_between = exec_between};
+  const StackTaker::Options how{.exec_between = exec_between,
+                                .machine = &opened_.recording().machine};
   const std::optional<size_t> number = NumberInIndex(owner);
   const auto is_kept = [&] { return number && kept_->Has(*number); };
   if (is_kept()) {

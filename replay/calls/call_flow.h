@@ -23,6 +23,8 @@
 // * Where user code alone is traced the kernel is a gap in the flow. It goes on where it stopped,
 //   or the kernel has put a handler on the stack, which ends when the flow goes on at that place
 //   after all. Or exec has replaced the program: then the old code is not mapped any more.
+// * A recording of parts stops in one function and goes on in another. The thread did anything in
+//   between, so the stack starts anew.
 // * After a loss nothing is known: the stack starts anew, with its callers found as they return.
 #pragma once
 
@@ -47,6 +49,7 @@ class CallStack::Impl {
         stacks_(listener) {}
 
   void LookForExec(ExecBetween exec_between) { exec_between_ = std::move(exec_between); }
+  void LookForPauses(const MachineInfo& machine);
   void BeginsWithThread() { stacks_.has_unseen = false; }
   void Inherit(std::vector<Call> calls) { inherited_ = std::move(calls); }
   void OnBlock(const BlockRun& run) { OnBlock(run, uses_.Of(run)); }
@@ -104,6 +107,8 @@ class CallStack::Impl {
   void Enter(CallEntry entry, const FunctionPiece& target, const AddressSpace* space, uint64_t ip,
              uint64_t resume = 0);
   bool IsOtherProgram(const BlockRun& run, const Stop& stop) const;
+  bool IsPause(const BlockRun& run, const Stop& stop) const;
+  void Pause(const Stop& stop);
   void Transfer(const Leap& leap, uint64_t after);
   void StopAt(const BlockRun& run, uint64_t site, uint64_t after);
   void NoteCallNumber(const BlockRun& run);
@@ -142,6 +147,9 @@ class CallStack::Impl {
 
   FunctionFinder& functions_;
   ExecBetween exec_between_;
+  // The offsets in their files of the functions at which recording goes on, and stops.
+  std::vector<uint64_t> goes_on_in_;
+  std::vector<uint64_t> stops_in_;
   std::vector<Call> inherited_;
   CallListener& listener_;
   const UsualMoves wants_usual_;

@@ -160,6 +160,7 @@ void CallStack::Impl::Interrupt(const TraceEvent& event) {
 void CallStack::Impl::Resume(const BlockRun& run) {
   const Stop stop = stop_;
   stop_ = Stop();
+  if (IsPause(run, stop)) return Pause(stop);
   listener_.OnGap(stop.gap, calls().size());
   if (calls().empty()) return;
   // The kernel may make a thread execute a system call again.
@@ -178,6 +179,38 @@ bool CallStack::Impl::IsOtherProgram(const BlockRun& run, const Stop& stop) cons
   const CodeMapping* now = run.space->Find(stop.site);
   if (before == nullptr) return false;
   return now == nullptr || now->section != before->section || now->FileBase() != before->FileBase();
+}
+
+void CallStack::Impl::LookForPauses(const MachineInfo& machine) {
+  for (const auto& [places, offsets] :
+       {std::pair(&machine.from, &goes_on_in_), std::pair(&machine.until, &stops_in_)}) {
+    offsets->clear();
+    for (const WatchPlace& place : *places)
+      if (!place.file.empty()) offsets->push_back(place.offset);
+  }
+}
+
+// The files are not compared: they may have been found at other paths.
+bool CallStack::Impl::IsPause(const BlockRun& run, const Stop& stop) const {
+  if (goes_on_in_.empty() || stops_in_.empty()) return false;
+  const auto is_one_of = [](const std::vector<uint64_t>& offsets, const AddressSpace* space,
+                            uint64_t address) {
+    const CodeMapping* mapping = space == nullptr ? nullptr : space->Find(address);
+    return mapping != nullptr &&
+           std::ranges::find(offsets, address - mapping->FileBase()) != offsets.end();
+  };
+  return is_one_of(stops_in_, stop.gap.space, stop.gap.site) &&
+         is_one_of(goes_on_in_, run.space, run.address);
+}
+
+// The calls end when the recorder stopped. What comes next begins now.
+void CallStack::Impl::Pause(const Stop& stop) {
+  const StackSet::Moment now = stacks_.now;
+  stacks_.now.tsc = stop.begin_tsc;
+  stacks_.now.bounds = stop.gap.begin_bounds;
+  stacks_.Cut(CallExit::kPaused);
+  stacks_.has_unseen = true;
+  stacks_.now = now;
 }
 
 void CallStack::Impl::ResumeElsewhere(const BlockRun& run, const Stop& stop) {
@@ -271,6 +304,7 @@ CallStack::~CallStack() = default;
 void CallStack::LookForExec(ExecBetween exec_between) {
   impl_->LookForExec(std::move(exec_between));
 }
+void CallStack::LookForPauses(const MachineInfo& machine) { impl_->LookForPauses(machine); }
 void CallStack::Inherit(std::vector<Call> calls) { impl_->Inherit(std::move(calls)); }
 void CallStack::BeginsWithThread() { impl_->BeginsWithThread(); }
 void CallStack::OnBlock(const BlockRun& run) { impl_->OnBlock(run); }

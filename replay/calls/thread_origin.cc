@@ -79,7 +79,9 @@ struct Family {
     ThreadOrigin origin;
     const ForkRecord* fork = ForkOf(recording, thread);
     const bool is_copy = fork != nullptr && fork->pid != fork->parent_pid;
-    origin.life_begins = fork != nullptr ? !is_copy : Executes(recording, thread);
+    // A recording from a function on begins within a thread's life.
+    origin.life_begins = recording.machine.from.empty() &&
+                         (fork != nullptr ? !is_copy : Executes(recording, thread));
     const auto parent = std::ranges::find_if(
         flows, [&](const ThreadFlow* each) { return is_copy && each->tid == fork->parent_tid; });
     if (parent == flows.end() || parents == kMostParents) return origin;
@@ -94,8 +96,9 @@ struct Family {
     const auto exec_between = [&](uint64_t begin, uint64_t end) {
       return execs.Between(begin, end);
     };
-    StackTaker taker(functions, {place}, *std::move(older),
-                     {.exec_between = exec_between, .keep_calls = true});
+    StackTaker taker(
+        functions, {place}, *std::move(older),
+        {.exec_between = exec_between, .keep_calls = true, .machine = &recording.machine});
     if (Status played = player.Play({*parent}, taker); !played) return Fail(played.error());
     std::vector<ThreadStack> stacks = taker.Take();
     if (!stacks.empty()) origin.inherited = std::move(stacks.front());

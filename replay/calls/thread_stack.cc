@@ -40,6 +40,7 @@ class StackTaker::Impl final : public CallListener {
         options_(std::move(options)),
         stack_(functions, *this) {
     if (options_.exec_between) stack_.LookForExec(options_.exec_between);
+    if (options_.machine != nullptr) stack_.LookForPauses(*options_.machine);
     if (!origin_.inherited.calls.empty()) stack_.Inherit(std::move(origin_.inherited.calls));
     if (origin_.life_begins) stack_.BeginsWithThread();
     if (origin_.life_begins) outside_ = Outside::kNothing;
@@ -91,6 +92,7 @@ class StackTaker::Impl final : public CallListener {
     Settle();
     // What the program has become began here; of a thread that loses its stack it is not known.
     if (how == CallExit::kReplaced) outside_ = Outside::kNothing;
+    if (how == CallExit::kPaused) outside_ = Outside::kNotRecorded;
   }
   void OnGap(const UntracedGap&, size_t) override {}
   void OnInherited(const std::vector<Call>& calls, uint64_t address) override;

@@ -190,7 +190,8 @@ Result<ThreadStack> Session::Impl::StackAt(const StreamOwner& thread, const Stac
   Player player = NewPlayer();
   Result<ThreadOrigin> origin = OriginOf(thread, all, recording_, functions(), player);
   if (!origin) return Fail(origin.error());
-  StackTaker taker(functions(), {place}, *std::move(origin), {.exec_between = exec_between});
+  StackTaker taker(functions(), {place}, *std::move(origin),
+                   {.exec_between = exec_between, .machine = &recording_.machine});
   if (Status played = player.Play({&thread}, taker); !played) return Fail(played.error());
   return std::move(taker.Take().front());
 }

@@ -30,6 +30,7 @@ class CallRelay final : public CallListener {
   CallRelay& operator=(const CallRelay&) = delete;
 
   void LookForExec(CallStack::ExecBetween exec) { stack_.LookForExec(std::move(exec)); }
+  void LookForPauses(const MachineInfo& machine) { stack_.LookForPauses(machine); }
   void OnBlock(const BlockRun& run);
   void OnBlocks(const BlockBatch& batch);
   void OnEvent(const TraceEvent& event);

@@ -312,7 +312,8 @@ void ThreadTeller::OnExit(size_t depth, const TellerExit& exit) {
     }
   }
   TakeTop();
-  const bool over = how == CallExit::kLost || how == CallExit::kReplaced || how == CallExit::kEnd;
+  const bool over = how == CallExit::kLost || how == CallExit::kReplaced || how == CallExit::kEnd ||
+                    how == CallExit::kPaused;
   if (depth == 0 && over) EndSegment();
 }
 

@@ -26,7 +26,7 @@ constexpr uint64_t kCauses = 0
     ;
 constexpr uint64_t kClasses = std::size(kAllTimeClasses);
 constexpr auto kEntries = static_cast<uint64_t>(CallEntry::kNewStack) + 1;
-constexpr auto kExits = static_cast<uint64_t>(CallExit::kEnd) + 1;
+constexpr auto kExits = static_cast<uint64_t>(CallExit::kPaused) + 1;
 
 class Writer {
  public:

@@ -2,6 +2,7 @@
 // `record --regions`: what a program says is what is recorded, in the emulator and by single steps.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -65,6 +66,28 @@ TEST_P(RecordedRegions, HaveNames) {
   EXPECT_EQ(info["regions"][1]["begun"], 2);
   EXPECT_EQ(info["regions"][1]["ended"], 2);
   EXPECT_GT(info["regions"][1]["total_ns"], 0);
+}
+
+// What one region was in is not known to be what the one before it was in.
+TEST_P(RecordedRegions, DoNotNest) {
+  Record("100");
+  const json timeline =
+      json::parse(RunFlowback({"timeline", "--json", File()}).out, nullptr, false);
+  std::vector<std::vector<int>> ways;  // functions from the root to each path
+  for (const json& path : timeline["paths"]) {
+    ways.push_back(ways.empty() ? std::vector<int>() : ways[path["parent"].get<size_t>()]);
+    if (path["function"].is_null()) continue;
+    const int function = path["function"];
+    EXPECT_EQ(std::count(ways.back().begin(), ways.back().end(), function), 0) << path;
+    ways.back().push_back(function);
+  }
+  EXPECT_GE(ways.size(), 5u);
+  const std::string calls = RunFlowback({"decode", "--as", "calls", File()}).out;
+  EXPECT_TRUE(calls.contains("flowback_region_left (paused)")) << calls;
+  EXPECT_FALSE(calls.contains("(handler)")) << calls;
+  const std::string stack = RunFlowback({"stack", "--at", "end", File()}).out;
+  EXPECT_EQ(stack.find("#0"), stack.rfind("#0")) << stack;
+  EXPECT_EQ(stack.find("flowback_region_left"), stack.rfind("flowback_region_left")) << stack;
 }
 
 // The names go through a pipe, too.

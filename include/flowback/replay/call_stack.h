@@ -22,6 +22,7 @@
 #include "flowback/base/linux_abi.h"
 #include "flowback/model/block_batch.h"
 #include "flowback/model/execution.h"
+#include "flowback/model/machine.h"
 #include "flowback/replay/functions.h"
 
 namespace flowback {
@@ -47,6 +48,7 @@ enum class CallExit : uint8_t {
   kLost,      // the trace lost what came next
   kReplaced,  // another program took the place of this one: exec
   kEnd,       // the thread's flow ends
+  kPaused,    // the recorder stopped at the end of the part that was to be recorded
 };
 
 struct Call {
@@ -183,6 +185,12 @@ class CallStack {
   using ExecBetween = std::function<bool(uint64_t begin_tsc, uint64_t end_tsc)>;
   void LookForExec(ExecBetween exec_between);
 
+  // Where a recording is of parts of the flow, from one function to another (WatchPlace), its
+  // recorder stops in the one and goes on in the other. What ran in between is not known, so all
+  // calls end there, and none of them is taken for the caller of what comes next. Without this the
+  // stack has no pauses, and what comes next is taken for a signal's handler.
+  void LookForPauses(const MachineInfo& machine);
+
   // The thread has made no stack before its flow begins. Else one that was not seen may be what it
   // goes to, and which it is is always a guess.
   void BeginsWithThread();
@@ -218,7 +226,7 @@ class CallStack {
   // the flow stopped. Another CallStack makes the same of it, also in another process, where the
   // functions are the same; what follows is then told as if it had seen what came before. A stack
   // that has not changed below a call begins with the same bytes. Empty: it can't be told so. That
-  // of LookForExec is none of it.
+  // of LookForExec and of LookForPauses is none of it.
   std::vector<uint8_t> ToBytes(const SpaceNames& spaces) const;
   // Tells the listener nothing. False: these are not such bytes, and it is as behind Finish. No
   // bytes do harm when they are read here, but only those that ToBytes gave lead to what may go on.

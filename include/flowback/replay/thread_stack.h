@@ -82,6 +82,7 @@ class StackTaker final : public PlayConsumer {
   struct Options {
     CallStack::ExecBetween exec_between{};  // as CallStack::LookForExec
     bool keep_calls = false;
+    const MachineInfo* machine = nullptr;  // as CallStack::LookForPauses; outlives the taker
   };
   // `places`: of one kind each, in the order of the flow. `functions` must outlive it.
   StackTaker(FunctionFinder& functions, std::vector<StackPlace> places, ThreadOrigin origin,
