@@ -67,7 +67,7 @@ class Annotation {
 
  private:
   void WriteBlock(const HotObject& object, const StaticCodeBlock& block) {
-    const CycleSums* cycles = object.CyclesOf(block);
+    const CycleSums* cycles = view_.emulated() ? nullptr : object.CyclesOf(block);
     const auto quantile = [&](double share) {
       return cycles == nullptr ? "-" : std::to_string(cycles->Quantile(share));
     };
@@ -101,7 +101,8 @@ class Annotation {
   SourcePlace last_;
 };
 
-void PrintBlockJson(const HotFunction& hot, const StaticCodeBlock& block, std::string& out) {
+void PrintBlockJson(const BranchesView& view, const HotFunction& hot, const StaticCodeBlock& block,
+                    std::string& out) {
   JsonLine line(out);
   line.Text("type", "block").Text("sym", hot.function->name);
   line.Text("object", hot.object->path()).Hex("address", block.begin);
@@ -109,7 +110,7 @@ void PrintBlockJson(const HotFunction& hot, const StaticCodeBlock& block, std::s
   line.Number("calls", hot.object->CallsOf(*hot.function));
   line.Number("instructions", block.count).Number("times", hot.object->TimesAt(block.begin));
   const CycleSums* cycles = hot.object->CyclesOf(block);
-  line.Raw("cycles", CyclesJson(cycles == nullptr ? CycleSums() : *cycles)).End();
+  line.Raw("cycles", CyclesJson(view, cycles == nullptr ? CycleSums() : *cycles)).End();
 }
 
 }  // namespace
@@ -129,7 +130,7 @@ Status PrintAnnotated(const BranchesView& view, const NamePattern& pattern, bool
     }
     for (const StaticCodeBlock& block : hot.object->code().blocks().subspan(
              hot.function->first_block, hot.function->block_count)) {
-      PrintBlockJson(hot, block, output.buffer());
+      PrintBlockJson(view, hot, block, output.buffer());
       output.Commit();
     }
   }

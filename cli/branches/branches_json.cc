@@ -12,6 +12,10 @@
 
 namespace flowback::cli {
 
+std::string CyclesJson(const BranchesView& view, const CycleSums& cycles) {
+  return view.emulated() ? "null" : CyclesJson(cycles);
+}
+
 std::string CyclesJson(const CycleSums& cycles) {
   if (cycles.exact.empty() && cycles.at_least == 0) return "null";
   return fmt::format(
@@ -51,7 +55,7 @@ void PrintBranch(const BranchesView& view, const BranchSum& sum, std::string& ou
     line.Number("right", sum.taken.right).Number("wrong", sum.taken.wrong);
   else
     line.Null("right").Null("wrong");
-  line.Raw("cycles", CyclesJson(sum.taken.cycles)).Raw("targets", TargetsJson(view, sum));
+  line.Raw("cycles", CyclesJson(view, sum.taken.cycles)).Raw("targets", TargetsJson(view, sum));
   line.Number("elsewhere", sum.elsewhere).End();
 }
 

@@ -20,7 +20,7 @@ class TextWriter {
     WriteSentences();
     WriteTable("hottest", BranchRank::kHottest);
     WriteTable("mispredicted", BranchRank::kMispredicted);
-    WriteTable("slowest", BranchRank::kSlowest);
+    if (!view_.emulated()) WriteTable("slowest", BranchRank::kSlowest);
   }
 
  private:
@@ -42,7 +42,10 @@ class TextWriter {
                         NameOf(*hottest), hottest->executed(),
                         view_.samples() ? " in the samples" : "", hottest->taken.times);
     WritePrediction(first(BranchRank::kMispredicted));
-    WriteCycles(first(BranchRank::kSlowest));
+    if (view_.emulated())
+      out_ += "The recording is emulated: cycles are the emulator's, and are not shown.\n";
+    else
+      WriteCycles(first(BranchRank::kSlowest));
     const auto much = std::ranges::count_if(
         view_.report.branches, [](const BranchSum& sum) { return sum.elsewhere != 0; });
     if (much != 0)
@@ -93,16 +96,16 @@ class TextWriter {
   void WriteRow(const BranchSum& sum) {
     const BranchEdge& taken = sum.taken;
     const bool predicted = taken.right + taken.wrong != 0;
-    const uint64_t cycles = taken.cycles.sum();
-    const auto number = [](bool told, uint64_t value) {
-      return told ? std::to_string(value) : std::string("-");
+    const uint64_t cycles = view_.emulated() ? 0 : taken.cycles.sum();
+    const bool told = !view_.emulated() && !taken.cycles.exact.empty();
+    const auto number = [](bool known, uint64_t value) {
+      return known ? std::to_string(value) : std::string("-");
     };
     out_ += fmt::format(
         "{:>10} {:>10} {:>10} {:>7} {:>6} {:>6} {:>6} {:<9} {}\n", taken.times,
         number(sum.kind == InstructionClass::kConditional, sum.not_taken),
         number(predicted, taken.wrong), Share(taken.wrong, taken.right + taken.wrong),
-        number(!taken.cycles.exact.empty(), taken.cycles.Quantile(0.5)),
-        number(!taken.cycles.exact.empty(), taken.cycles.Quantile(0.9)),
+        number(told, taken.cycles.Quantile(0.5)), number(told, taken.cycles.Quantile(0.9)),
         cycles == 0 ? "-"
                     : fmt::format("{:.2f}", static_cast<double>(taken.cycles.instructions) /
                                                 static_cast<double>(cycles)),

@@ -21,6 +21,8 @@ struct BranchesView {
   RecordedNames& names;
   size_t top = 20;
 
+  // An emulator's cycles are its clock's, not a processor's.
+  bool emulated() const { return opened.recording().machine.emulated; }
   bool samples() const { return opened.source()->samples(); }
   // The path that the recording has for an object.
   std::string_view ObjectOf(const CodePlace& place) const {
@@ -31,6 +33,8 @@ struct BranchesView {
 
 // null, or an object of the cycles' numbers.
 std::string CyclesJson(const CycleSums& cycles);
+// The same, but null where they are not a processor's.
+std::string CyclesJson(const BranchesView& view, const CycleSums& cycles);
 // The functions that fit, block by block; the first `top` of them as text. Errors: kUsage when none
 // fits.
 Status PrintAnnotated(const BranchesView& view, const NamePattern& pattern, bool json,

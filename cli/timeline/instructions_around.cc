@@ -128,7 +128,8 @@ class AroundPrinter {
   }
 
   // As branches have them, or from mark to mark: "|" where they are counted from.
-  static std::string CyclesOf(const CursorInstruction& one) {
+  std::string CyclesOf(const CursorInstruction& one) const {
+    if (settings_.trace.clock->emulated()) return "-";  // they are the emulator's
     const BranchFacts& branch = one.branch;
     if (branch.cycles_told != BranchFacts::Cycles::kNotTold)
       return fmt::format("{}{}", branch.cycles,
@@ -144,9 +145,11 @@ class AroundPrinter {
         return "-";
     }
   }
-  static void AddCycles(const CursorInstruction& one, JsonLine& line) {
-    const bool of_branch = one.branch.cycles_told != BranchFacts::Cycles::kNotTold;
-    if (of_branch)
+  void AddCycles(const CursorInstruction& one, JsonLine& line) const {
+    const bool of_branch = one.branch.cycles_told == BranchFacts::Cycles::kExact;
+    if (settings_.trace.clock->emulated())
+      line.Null("cycles");
+    else if (of_branch)
       line.Number("cycles", one.branch.cycles);
     else if (one.cycles.since() == CycleMark::Since::kFlow)
       line.Number("cycles", one.cycles.cycles());

@@ -45,6 +45,7 @@ struct TimelineWords {
   std::string at;
   uint64_t around = 10;
   bool overview = false;
+  std::string sort;
   std::string svg;
   std::string html;
   std::string of_whole_flow;  // an option that asks for it; empty: none was given
@@ -83,6 +84,7 @@ class TimelineJob final : public ReadingJob {
   void Print(const TimelineView& view, Output& output) const;
   TimelineOptions Options(size_t columns);
   TimelineView View(const Timeline& timeline, size_t columns);
+  TimelineSort Sort() const;
   size_t Width() const {
     constexpr size_t kInFiles = 120;
     return WritesToTerminal() ? TerminalWidth(STDOUT_FILENO, kInFiles) : kInFiles;
@@ -210,6 +212,7 @@ TimelineOptions TimelineJob::Options(size_t columns) {
                           .in_flight = words_.reader.in_flight,
                           .span = span_,
                           .columns = columns};
+  options.by_instructions = Sort() != TimelineSort::kTime && Sort() != TimelineSort::kTotal;
   if (match_)
     options.focus = [this](const AddressSpace* space, uint64_t ip) { return (*match_)(space, ip); };
   // Single calls are drawn only.
@@ -219,6 +222,16 @@ TimelineOptions TimelineJob::Options(size_t columns) {
   options.most_calls = size_t{1} << 17;
   options.spans = true;
   return options;
+}
+
+// Under emulation time passes at the emulator's pace: code that is translated, or that waits for
+// another thread's turn, looks slow. Instructions are the program's own.
+TimelineSort TimelineJob::Sort() const {
+  if (words_.sort == "instructions") return TimelineSort::kInstructions;
+  if (words_.sort == "calls") return TimelineSort::kCalls;
+  if (words_.sort == "total") return TimelineSort::kTotal;
+  const bool by_time = words_.sort == "time" || IsSampled() || !opened_.clock().emulated();
+  return by_time ? TimelineSort::kTime : TimelineSort::kInstructions;
 }
 
 TimelineView TimelineJob::View(const Timeline& timeline, size_t columns) {
@@ -232,6 +245,7 @@ TimelineView TimelineJob::View(const Timeline& timeline, size_t columns) {
   view.input = words_.reader.InputName();
   view.function = words_.function;
   view.rows = words_.top;
+  view.sort = Sort();
   view.max_depth = words_.depth;
   view.width = Width();
   view.width = std::max(view.width, kNarrowest);
@@ -373,6 +387,10 @@ void AddTimelineOptions(CLI::App& app, TimelineWords& words, ReaderWords& reader
                  "(str*) or /an expression/");
   app.add_option("--depth,--max-depth", words.depth, "call paths: only so many levels (32)")
       ->check([](const std::string& word) { return std::string(word == "0" ? "at least 1" : ""); });
+  app.add_option("--sort", words.sort,
+                 "sort functions and call paths by time, instructions, calls or total (time with "
+                 "calls) (time; of emulated recordings instructions)")
+      ->check(CLI::IsMember({"time", "instructions", "calls", "total"}));
   app.add_option("--top", words.top, "so many lines of each profile (20)");
   app.add_option("--at", words.at,
                  "the single instructions at that time, with their proven intervals; a time as for "
@@ -390,7 +408,8 @@ void AddTimelineOptions(CLI::App& app, TimelineWords& words, ReaderWords& reader
 
 // The first option that was given of those that ask for calls or single instructions; empty: none.
 std::string OptionOfWholeFlow(const CLI::App& app) {
-  for (const char* name : {"--function", "--depth", "--at", "--around", "--svg", "--html"})
+  for (const char* name :
+       {"--function", "--sort", "--depth", "--at", "--around", "--svg", "--html"})
     if (app.count(name) != 0) return name;
   return {};
 }

@@ -102,9 +102,9 @@ class PageWriter {
         Quoted(NameWords(function.file, kMostNameColumns)), sums.count, sums.self.time, sums.total,
         sums.self_instructions);
     const CycleShare& cycles = sums.self_cycles;
-    if (cycles.any())
-      text += fmt::format(",\"cycles\":[{},{},{},{}]", cycles.likely, cycles.lo, cycles.hi,
-                          cycles.instructions);
+    if (view_.has_cycles() && cycles.any())
+      text += fmt::format(",\"cycles\":[{},{},{},{},{}]", cycles.likely, cycles.lo, cycles.hi,
+                          cycles.instructions, cycles.untold);
     const CallDurations& durations = sums.durations;
     if (durations.count != 0)
       text += fmt::format(",\"quantiles\":[{},{},{},{}]", durations.min, durations.median,

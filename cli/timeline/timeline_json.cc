@@ -35,8 +35,8 @@ class JsonPrinter {
     AppendJsonArray(key, count, output_, item);
   }
 
-  static void Cycles(JsonLine& line, std::string_view key, const CycleShare& share) {
-    if (!share.any()) return static_cast<void>(line.Null(key));
+  void Cycles(JsonLine& line, std::string_view key, const CycleShare& share) const {
+    if (!view_.has_cycles() || !share.any()) return static_cast<void>(line.Null(key));
     std::string text;
     JsonLine cycles(text);
     cycles.Number("likely", share.likely).Number("lo", share.lo).Number("hi", share.hi);
@@ -47,7 +47,7 @@ class JsonPrinter {
     line.Raw(key, text);
   }
 
-  static void Sums(JsonLine& line, const CallSums& sums) {
+  void Sums(JsonLine& line, const CallSums& sums) const {
     line.Number("calls", sums.count).Number("partial", sums.partial);
     line.Number("self", sums.self.time).Number("self_lo", sums.self.lo);
     line.Number("self_hi", sums.self.hi).Number("executing", sums.executing);
@@ -72,7 +72,7 @@ class JsonPrinter {
       line.Number(key, number);
   }
 
-  static std::string CallJson(const TimelineCall& call) {
+  std::string CallJson(const TimelineCall& call) const {
     std::string text;
     JsonLine line(text);
     OptionalNumber(line, "function", call.function);
@@ -80,7 +80,7 @@ class JsonPrinter {
     line.Number("begin_hi", call.begin_hi).Number("end", call.end);
     line.Number("end_lo", call.end_lo).Number("end_hi", call.end_hi);
     line.Number("depth", call.depth).Number("instructions", call.instructions);
-    if (call.cycles != 0)
+    if (view_.has_cycles() && call.cycles != 0)
       line.Number("cycles", call.cycles).Number("cycles_lo", call.cycles_lo);
     else
       line.Null("cycles").Null("cycles_lo");
@@ -90,8 +90,8 @@ class JsonPrinter {
     return text;
   }
 
-  static void OptionalCall(JsonLine& line, std::string_view key,
-                           const std::optional<TimelineCall>& call) {
+  void OptionalCall(JsonLine& line, std::string_view key,
+                    const std::optional<TimelineCall>& call) const {
     if (call)
       line.Raw(key, CallJson(*call));
     else
@@ -105,8 +105,9 @@ class JsonPrinter {
     line.Raw("times", TimesJson(thread.times)).Number("instructions", thread.instructions);
     line.Number("losses", thread.losses).Number("other_stacks", thread.other_stacks);
     line.Bool("off_cpu_told", thread.off_cpu_told);
-    line.Number("paused_cycles", thread.cycles.paused);
-    line.Number("undivided_cycles", thread.cycles.undivided);
+    const bool has_cycles = !view_.timeline->emulated;
+    line.Number("paused_cycles", has_cycles ? thread.cycles.paused : 0);
+    line.Number("undivided_cycles", has_cycles ? thread.cycles.undivided : 0);
     line.Number("calls_without_path", thread.cut_calls);
     OptionalCall(line, "longest_call", thread.longest);
     OptionalCall(line, "last_call", thread.last);

@@ -57,6 +57,7 @@ class PathPrinter {
     for (uint32_t i = 1; i < paths_.size(); ++i) children_[paths_[i].parent].push_back(i);
     for (std::vector<uint32_t>& some : children_)
       std::ranges::stable_sort(some, [&](uint32_t a, uint32_t b) {
+        if (view.sort == TimelineSort::kCalls) return paths_[a].sums.count > paths_[b].sums.count;
         return view.WeightOf(paths_[a].sums) > view.WeightOf(paths_[b].sums);
       });
   }
@@ -116,12 +117,13 @@ class PathPrinter {
 
 void AppendFunctionProfile(const TimelineView& view, std::string& out) {
   const Timeline& timeline = *view.timeline;
-  const std::vector<uint32_t> functions = BySelf(view);
+  const std::vector<uint32_t> functions = Sorted(view);
   if (functions.empty()) return;
   out += fmt::format("\nby function\n{:>8} {:>10} {:>10} {:>9} {:>13} {} {}\n", "own", "own time",
                      "with calls", "calls", "instructions", IpcTitle(view), "function");
-  const uint64_t all = view.has_times() ? timeline.times[static_cast<size_t>(TimeClass::kExecuting)]
-                                        : timeline.paths.front().sums.instructions;
+  const uint64_t all = view.weighs_instructions()
+                           ? timeline.paths.front().sums.instructions
+                           : timeline.times[static_cast<size_t>(TimeClass::kExecuting)];
   for (size_t i = 0; i < std::min(functions.size(), view.rows); ++i) {
     const CallSums& sums = timeline.by_function[functions[i]];
     std::string line = fmt::format(

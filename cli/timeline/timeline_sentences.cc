@@ -24,7 +24,7 @@ uint64_t Sum(const ClassTimes& times) {
 std::string WhatExecuted(const TimelineView& view) {
   const Timeline& timeline = *view.timeline;
   uint64_t all = timeline.times[static_cast<size_t>(TimeClass::kExecuting)];
-  if (!view.has_times()) all = timeline.paths.front().sums.instructions;
+  if (view.weighs_instructions()) all = timeline.paths.front().sums.instructions;
   std::string names;
   size_t named = 0;
   for (const uint32_t function : BySelf(view)) {
@@ -35,12 +35,13 @@ std::string WhatExecuted(const TimelineView& view) {
   }
   if (names.empty()) return {};
   return fmt::format("Most of {} in {}.",
-                     view.has_times() ? "the executing was" : "the instructions were", names);
+                     view.weighs_instructions() ? "the instructions were" : "the executing was",
+                     names);
 }
 
 std::string HowManyCycles(const TimelineView& view) {
   const CycleShare& cycles = view.timeline->paths.front().sums.cycles;
-  if (!cycles.any()) return {};
+  if (!view.has_cycles()) return {};
   CycleTotals rest;
   for (const ThreadTimeline& thread : view.timeline->threads) {
     rest.paused += thread.cycles.paused;
@@ -184,6 +185,8 @@ std::vector<std::string> Sentences(const TimelineView& view) {
   tell(NameWords(view.input, 60) + ": " + HowLong(view));
   tell(WhereTimeWent(view));
   tell(WhatExecuted(view));
+  if (view.timeline->emulated && view.has_times() && view.sort == TimelineSort::kInstructions)
+    tell(kEmulatedSort);
   tell(HowManyCycles(view));
   size_t told = 0;
   for (const ThreadTimeline* thread : ByLife(*view.timeline)) {

@@ -193,8 +193,8 @@ class SvgWriter {
         out() += fmt::format("<path class=\"{}\" d=\"{}\"/>\n", kClassNames[kind], paths[kind]);
   }
 
-  static std::string CyclesOf(const TimelineCall& call) {
-    if (call.cycles == 0) return {};
+  std::string CyclesOf(const TimelineCall& call) const {
+    if (!view_.has_cycles() || call.cycles == 0) return {};
     return fmt::format(", {} cycles, at least {}", call.cycles, call.cycles_lo);
   }
 

@@ -25,6 +25,9 @@ struct CpuStrip {
   std::vector<uint64_t> busy;  // time of each column with somebody there
 };
 
+// What functions and call paths are sorted by (--sort).
+enum class TimelineSort : uint8_t { kTime, kInstructions, kCalls, kTotal };
+
 // What it points to outlives it.
 struct TimelineView {
   const Timeline* timeline = nullptr;
@@ -43,16 +46,25 @@ struct TimelineView {
   // A column knows a function's share of a stretch around it, not who executed in it.
   bool is_coarse = false;
   bool is_sampled = false;  // numbers of samples are in the place of times
+  TimelineSort sort = TimelineSort::kTime;
 
   // Without times instructions stand for them.
   bool has_times() const { return timeline->begin < timeline->end; }
-  // Whether the trace tells cycles.
-  bool has_cycles() const { return timeline->paths.front().sums.cycles.any(); }
+  // Whether the trace tells a processor's cycles. Those of an emulator are its clock's.
+  bool has_cycles() const {
+    return !timeline->emulated && timeline->paths.front().sums.cycles.any();
+  }
+  // Whether shares are shares of the instructions; else they are shares of the time.
+  bool weighs_instructions() const {
+    const bool asks_for_time = sort == TimelineSort::kTime || sort == TimelineSort::kTotal;
+    return !has_times() || sort == TimelineSort::kInstructions ||
+           (timeline->emulated && !asks_for_time);
+  }
   uint64_t WeightOf(const CallSums& sums) const {
-    return has_times() ? sums.total : sums.instructions;
+    return weighs_instructions() ? sums.instructions : sums.total;
   }
   uint64_t SelfWeightOf(const CallSums& sums) const {
-    return has_times() ? sums.self.time : sums.self_instructions;
+    return weighs_instructions() ? sums.self_instructions : sums.self.time;
   }
 };
 
@@ -76,6 +88,9 @@ std::vector<std::string> UnknownOf(const TimelineView& view);
 // What is said of the times of a recording that is emulated.
 inline constexpr const char* kEmulatedTimes =
     "The recording is emulated: these times are not those of an undisturbed run.";
+// And why a timeline is sorted as it is.
+inline constexpr const char* kEmulatedSort =
+    "Functions are sorted by instructions, which are the program's own (--sort time: by time).";
 
 // The parts of the text.
 void AppendSentences(const TimelineView& view, std::string& out);
@@ -117,7 +132,9 @@ void AppendMore(size_t count, size_t shown, std::string& out);
 // is what they have so much of.
 std::string SharesOf(const TimelineView& view, const std::vector<uint32_t>& functions,
                      uint64_t CallSums::* of, uint64_t all, std::string_view what);
-// Functions by their own time, the most first; those without any are left out.
+// Functions by their own time or instructions, the most first; those without any are left out.
 std::vector<uint32_t> BySelf(const TimelineView& view);
+// The same functions as `view.sort` wants them.
+std::vector<uint32_t> Sorted(const TimelineView& view);
 
 }  // namespace flowback::cli

@@ -101,6 +101,17 @@ std::vector<uint32_t> BySelf(const TimelineView& view) {
       });
 }
 
+std::vector<uint32_t> Sorted(const TimelineView& view) {
+  std::vector<uint32_t> functions = BySelf(view);
+  const auto key = [&](uint32_t function) {
+    const CallSums& sums = view.timeline->by_function[function];
+    if (view.sort == TimelineSort::kCalls) return sums.count;
+    return view.sort == TimelineSort::kTotal ? view.WeightOf(sums) : view.SelfWeightOf(sums);
+  };
+  std::ranges::stable_sort(functions, std::ranges::greater(), key);
+  return functions;
+}
+
 size_t NameColumns(const TimelineView& view, size_t used) {
   return std::max(view.width, used + kLeastName) - used;
 }

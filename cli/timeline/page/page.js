@@ -284,6 +284,16 @@
     text.textContent = value;
     list.append(term, text);
   }
+  // The upper limit is one only where the cycles of all instructions are told. What is proven to a
+  // twentieth is a value, all else an estimate.
+  function about([likely, lo, hi, , untold]) {
+    return untold === 0 && hi - lo <= likely / 20 ? '' : '~';
+  }
+  function ownCycles(cycles) {
+    const [likely, lo, hi, , untold] = cycles;
+    const bounds = untold === 0 ? `proven ${count(lo)} to ${count(hi)}` : `at least ${count(lo)}`;
+    return `${about(cycles)}${count(likely)}, ${bounds}`;
+  }
   function select(hit) {
     state.selected = hit;
     panel.replaceChildren();
@@ -302,8 +312,8 @@
     entry(one, 'proven', duration(calls.least[i]) + ' to ' + duration(calls.most[i]));
     entry(one, 'instructions', count(calls.instructions[i]));
     if (calls.cycles && calls.cycles[i]) {
-      entry(one, 'cycles', `${count(calls.cycles[i])}, at least ${count(calls.cycles_lo[i])}`);
-      entry(one, 'IPC', (calls.instructions[i] / calls.cycles[i]).toFixed(2));
+      entry(one, 'cycles', `~${count(calls.cycles[i])}, at least ${count(calls.cycles_lo[i])}`);
+      entry(one, 'IPC', '~' + (calls.instructions[i] / calls.cycles[i]).toFixed(2));
     }
     entry(one, 'level', String(calls.depth[i]));
     if (fn.file) entry(one, 'file', fn.file);
@@ -321,9 +331,10 @@
     }
     entry(all, 'own instructions', count(fn.instructions));
     if (fn.cycles) {
-      const [likely, lo, hi, counted] = fn.cycles;
-      entry(all, 'own cycles', `${count(likely)}, ${count(lo)} to ${count(hi)}`);
-      entry(all, 'own IPC', (counted / Math.max(likely, 1)).toFixed(2));
+      const [likely, , , counted, untold] = fn.cycles;
+      entry(all, 'own cycles', ownCycles(fn.cycles));
+      if (untold) entry(all, 'cycles not known of', count(untold) + ' instructions');
+      entry(all, 'own IPC', about(fn.cycles) + (counted / Math.max(likely, 1)).toFixed(2));
     }
     panel.append(title, one);
     if (fn.text) {
@@ -462,5 +473,5 @@
   new ResizeObserver(resize).observe(canvas);
   resize();
   // For tests, and for who looks closer in a browser's console.
-  window.timeline = { data, state, lanes, xOf, timeOf, yOf: (lane, depth) => lane.y + STRIP + 2 + depth * ROW - state.top + ROW / 2, draw };
+  window.timeline = { data, state, ownCycles, lanes, xOf, timeOf, yOf: (lane, depth) => lane.y + STRIP + 2 + depth * ROW - state.top + ROW / 2, draw };
 })();
