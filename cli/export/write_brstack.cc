@@ -10,6 +10,7 @@
 
 #include "cli/export/export_formats.h"
 #include "cli/export/flow_stacks.h"
+#include "cli/export/moved_text.h"
 #include "cli/export/sampled_stacks.h"
 #include "cli/export/stack_text.h"
 #include "cli/text/printable.h"
@@ -35,10 +36,12 @@ class StackWriter final : public FlowStacks {
   StackText text_;
 };
 
-void WriteMaps(const Recording& recording, std::string& out) {
-  for (const SidebandRecord& record : recording.sideband) {
+void WriteMaps(const OpenedRecording& opened, std::string& out) {
+  for (const SidebandRecord& record : opened.recording().sideband) {
     const auto* map = std::get_if<MmapRecord>(&record);
-    if (map == nullptr || map->kernel || !map->executable || !map->path.starts_with('/')) continue;
+    if (map == nullptr || map->kernel || !map->executable || !map->path.starts_with('/') ||
+        HoldsMovedText(opened, *map))
+      continue;
     // The text has no way to write it, and another name would be another file.
     if (Printable(map->path) != map->path) {
       Warn("the mapping of " + std::string(Printable(map->path)) +
@@ -58,7 +61,7 @@ Status WriteBrstack(const ExportInput& input, Output& output) {
   OpenedRecording& opened = input.opened;
   const WorkProgress progress = opened.ShowProgress("export", opened.TraceBytes());
   opened.AddKnownLosses();
-  WriteMaps(opened.recording(), output.buffer());
+  WriteMaps(opened, output.buffer());
   output.Commit();
   if (opened.source()->samples()) return WriteSampledStacks(opened, output);
   StackWriter writer(opened, output);

@@ -21,6 +21,7 @@
 #include "capture/record/sideband_buffers.h"
 #include "cli/export/export_formats.h"
 #include "cli/export/flow_stacks.h"
+#include "cli/export/moved_text.h"
 
 namespace flowback::cli {
 namespace {
@@ -113,8 +114,8 @@ record::RecordedEvents EventsOf(const TracedLevels& levels) {
 // Which code was where, and the threads' names and lives.
 class Sideband {
  public:
-  explicit Sideband(const Recording& recording) {
-    for (const SidebandRecord& each : recording.sideband)
+  explicit Sideband(const OpenedRecording& opened) : opened_(opened) {
+    for (const SidebandRecord& each : opened.recording().sideband)
       std::visit([this](const auto& content) { Add(content); }, each);
   }
   const LittleEndianBuffer& bytes() const { return bytes_; }
@@ -122,7 +123,7 @@ class Sideband {
 
  private:
   void Add(const MmapRecord& map) {
-    if (map.kernel || !map.executable) return;
+    if (map.kernel || !map.executable || HoldsMovedText(opened_, map)) return;
     AddRecord(map);
     const auto is_it = [&](const MmapRecord& known) { return known.path == map.path; };
     if (!map.build_id.empty() && std::ranges::none_of(build_ids_, is_it)) build_ids_.push_back(map);
@@ -137,6 +138,7 @@ class Sideband {
     bytes_.Append(record.Done());
   }
 
+  const OpenedRecording& opened_;
   LittleEndianBuffer bytes_;
   std::vector<MmapRecord> build_ids_;
 };
@@ -182,7 +184,7 @@ Status WritePerf(const ExportInput& input, Output& output) {
   SampleCounter counter;
   if (Status status = PlayStacks(opened, counter); !status) return status;
   const record::RecordedEvents events = EventsOf(opened.recording().levels);
-  const Sideband sideband(opened.recording());
+  const Sideband sideband(opened);
   const uint64_t data_size = sideband.bytes().size() + counter.bytes();
   const record::FeatureSections features = record::EncodeFeatures(
       FeaturesOf(opened.recording(), events, sideband), HeaderSize(events) + data_size);

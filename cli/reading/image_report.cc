@@ -143,9 +143,11 @@ std::string ImageVerdict(const ImageStatus& image) {
     case Verification::kBuildId:
       return "found, build-id agrees";
     case Verification::kUnverified:
-      return image.source == CodeSource::kCore
-                 ? "found, unverified: as it was when the core dump was written"
-                 : "found, unverified: the recording has no build-id";
+      if (image.source == CodeSource::kCore)
+        return "found, unverified: as it was when the core dump was written";
+      if (image.source == CodeSource::kMovedText)
+        return "taken to be the file's text, moved; unverified";
+      return "found, unverified: the recording has no build-id";
     case Verification::kGiven:
       return "given";
   }

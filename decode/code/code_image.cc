@@ -52,6 +52,8 @@ const char* Name(CodeSource source) {
       return "TEXT_POKE records";
     case CodeSource::kOwnVdso:
       return "vDSO of the running kernel";
+    case CodeSource::kMovedText:
+      return "moved text";
   }
   return "nowhere";
 }

@@ -4,13 +4,16 @@
 //      nothing;
 //   2. a file without a build-id to compare: where its bytes are the dump's, it stays; where they
 //      differ, the dump is right, because it is the process's own memory;
-//   3. no file: the dump's bytes, below what the user gave with --section or --image.
+//   3. no file: the text of a file that the process moved there, where the bytes are those of that
+//      file; else the dump's bytes, below what the user gave with --section or --image.
 // The dump shows the end of the run. A JIT compiler may have written other code to the same place
 // before; so its bytes count as unverified, unless the recorded build-id vouches for them.
 #include "decode/code/core_layer.h"
 
 #include <algorithm>
 #include <optional>
+
+#include "decode/code/remapped_text.h"
 
 namespace flowback {
 namespace {
@@ -47,9 +50,14 @@ void CoreLayer::Amend(const DumpedRange& range, ProcessCode& process) {
       store_.MapFile(range.core, range.file_offset, range.dumped, range.address, verification);
   if (file && SameBytes(*file, dump)) return finder_.NoteCore(range, verification, true);
   AddressSpace used;
-  used.Map(dump);
-  if (!file)
+  if (file) {
+    used.Map(dump);
+  } else {
+    const TextParts text = CompareWithText(dump, process.text(), comparable_);
+    for (const CodeMapping& part : text.of_files) process.Amend(store_.Unverified(part));
+    for (const CodeMapping& part : text.own) used.Map(part);
     for (const CodeMapping& given : given_.mappings()) used.Unmap(given.address, given.size);
+  }
   const std::vector<CodeMapping> parts = used.mappings();
   for (const CodeMapping& part : parts) process.Amend(part);
   if (!parts.empty()) finder_.NoteCore(range, verification, false);

@@ -21,6 +21,8 @@ class CoreLayer {
       : cores_(cores), finder_(finder), given_(given), store_(store) {}
 
   std::vector<int32_t> Processes() const { return cores_.Processes(); }
+  // Whether a dump has bytes of what the record at position `since` of the sideband mapped.
+  bool HasBytes(int32_t pid, size_t since) const { return !cores_.Dumped(pid, since).empty(); }
   // The record at position `since` of the sideband has just been replayed: what the dump knows of
   // the mappings that the process has had since then.
   void Amend(int32_t pid, size_t since, ProcessCode& process);
@@ -32,6 +34,7 @@ class CoreLayer {
   ImageFinder& finder_;
   const AddressSpace& given_;
   ImageStore& store_;
+  uint64_t comparable_ = uint64_t{4} << 30;  // bytes that may be compared with files
 };
 
 }  // namespace flowback

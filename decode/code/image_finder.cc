@@ -350,6 +350,19 @@ void ImageFinder::NoteCore(const DumpedRange& range, Verification verification, 
   status.rejected = found.file != nullptr;
 }
 
+void ImageFinder::NoteMovedText(const MmapRecord& record, const std::string& file) {
+  ImageStatus& status = statuses_[Find(record).status];
+  status.file = file;
+  status.source = CodeSource::kMovedText;
+  status.verification = Verification::kUnverified;
+  status.usable = true;
+  status.rejected = false;
+  status.looked_for.clear();
+  status.problem =
+      "the recording lacks the bytes of this memory, which was mapped where the text of " + file +
+      " was; they are taken to be the same";
+}
+
 bool ImageFinder::Contradicted(const GivenImage& image) const {
   const BuildId own = image.file->build_id();
   return std::any_of(missing_.begin(), missing_.end(), [&](const Missing& missing) {

@@ -39,6 +39,8 @@ class ImageFinder {
   // What a core dump's bytes were found to be for a mapping: taken instead of a file, or equal to
   // the file's (`file_agrees`), whose build-id nobody knows.
   void NoteCore(const DumpedRange& range, Verification verification, bool file_agrees);
+  // The memory that the record mapped is taken to hold the text of `file`, which lay there before.
+  void NoteMovedText(const MmapRecord& record, const std::string& file);
   // Whether a recorded build-id says that `image` is not what ran at its address.
   bool Contradicted(const GivenImage& image) const;
   // Why nothing was decoded with a given image, if so. `anywhere`: it has no address of its own.

@@ -87,6 +87,19 @@ CodeMapping ImageStore::MapRange(const FilePointer& file, uint64_t file_offset, 
   return {.address = address, .size = section->bytes().size(), .section = section};
 }
 
+// The section that it was made from owns the bytes, so it lives as long.
+CodeMapping ImageStore::Unverified(CodeMapping mapping) {
+  const std::shared_ptr<const CodeSection> known = mapping.section;
+  if (known->verification() == Verification::kUnverified) return mapping;
+  auto& section = unverified_[known.get()];
+  if (section == nullptr)
+    section = std::make_shared<CodeSection>(known->name(), known->file_offset(), known->bytes(),
+                                            known, Verification::kUnverified, known->file_mode(),
+                                            known->kallsyms());
+  mapping.section = section;
+  return mapping;
+}
+
 void ImageStore::UseDisk(const CodeSection& section, const ImageFile& file) const {
   const BuildId build_id = file.build_id();
   if (disk_ == nullptr || build_id.empty()) return;
@@ -97,6 +110,7 @@ void ImageStore::UseDisk(const CodeSection& section, const ImageFile& file) cons
 std::vector<std::shared_ptr<const CodeSection>> ImageStore::Sections() const {
   std::vector<std::shared_ptr<const CodeSection>> all;
   for (const auto& [key, section] : sections_) all.push_back(section);
+  for (const auto& [verified, section] : unverified_) all.push_back(section);
   return all;
 }
 

@@ -53,6 +53,8 @@ class ImageStore {
   // The same for a range that is a section of its own.
   CodeMapping MapRange(const FilePointer& file, uint64_t file_offset, uint64_t size,
                        uint64_t address, Verification verification);
+  // The same code where it is not known that these are the bytes that ran.
+  CodeMapping Unverified(CodeMapping mapping);
   // All sections that have been mapped.
   std::vector<std::shared_ptr<const CodeSection>> Sections() const;
   // All files that have been opened.
@@ -66,6 +68,7 @@ class ImageStore {
   std::map<std::string, Result<FilePointer>> files_;
   std::vector<std::shared_ptr<const MappedFile>> mapped_;
   std::map<SectionKey, std::shared_ptr<const CodeSection>> sections_;
+  std::map<const CodeSection*, std::shared_ptr<const CodeSection>> unverified_;  // by the other
 };
 
 }  // namespace flowback

@@ -6,10 +6,13 @@
 namespace flowback {
 namespace {
 
+// Whether the space has all of the mapping, be it as a part of a larger one.
 bool IsMapped(const AddressSpace& space, const CodeMapping& mapping) {
   const CodeMapping* found = space.Find(mapping.address);
-  return found != nullptr && found->address == mapping.address && found->size == mapping.size &&
-         found->section == mapping.section && found->section_offset == mapping.section_offset;
+  if (found == nullptr || found->section != mapping.section) return false;
+  const uint64_t skipped = mapping.address - found->address;
+  return found->section_offset + skipped == mapping.section_offset &&
+         mapping.size <= found->size - skipped;
 }
 
 }  // namespace
@@ -31,6 +34,11 @@ void ProcessCode::Map(uint64_t time, const CodeMapping& mapping) {
   }
   if (replaces || lost_) StartEpoch(time);
   space_.Map(mapping);
+}
+
+void ProcessCode::MapFile(uint64_t time, const CodeMapping& mapping) {
+  Map(time, mapping);
+  text_.Map(mapping);
 }
 
 // Whether a mapping begins an epoch at once where records were lost before it. One that does not
@@ -75,6 +83,7 @@ void ProcessCode::Exec(uint64_t time) {
   lost_epochs_ = lost_mappings_ = 0;
   waiting_.clear();
   recorded_ = {};
+  text_ = {};
   space_ = *given_;
 }
 
@@ -82,6 +91,7 @@ void ProcessCode::Fork(uint64_t time, const ProcessCode& parent) {
   if (!recorded_.empty() || lost_) StartEpoch(time);
   lost_ = parent.lost_;
   recorded_ = parent.recorded_;
+  text_ = parent.text_;
   space_ = parent.space_;
   waiting_ = parent.waiting_;
   MapWaiting();

@@ -25,6 +25,12 @@ class ProcessCode {
       : given_(std::move(given)), trace_start_(trace_start), space_(*given_) {}
 
   void Map(uint64_t time, const CodeMapping& mapping);
+  // The same for a file, whose text memory may come to hold later: text() has it.
+  void MapFile(uint64_t time, const CodeMapping& mapping);
+  // A file's data lies there now, so that memory there holds no text of the file before.
+  void ForgetText(uint64_t address, uint64_t size) { text_.Unmap(address, size); }
+  // The text that files had at each address last, also where memory has replaced it since.
+  const AddressSpace& text() const { return text_; }
   // Something that has no code for us now lies there; `reason` (may be null) says why, as for
   // AddressSpace::Explain.
   void Hide(uint64_t time, uint64_t address, uint64_t size,
@@ -55,6 +61,7 @@ class ProcessCode {
   uint64_t trace_start_;
   AddressSpace space_;                // of the epoch under construction
   AddressSpace recorded_;             // the same without what is given
+  AddressSpace text_;                 // of files alone
   uint64_t epoch_time_ = 0;           // when that epoch began
   bool began_lost_ = false;           // records had been lost then
   bool lost_ = false;                 // since the program began

@@ -22,6 +22,7 @@
 #include "decode/code/kernel_code.h"
 #include "decode/code/last_mappings.h"
 #include "decode/code/process_code.h"
+#include "decode/code/remapped_text.h"
 
 namespace flowback {
 namespace {
@@ -97,9 +98,15 @@ uint64_t TraceStart(const Recording& recording) {
 // Replays the sideband. One visitor call per record, in order.
 class Replay {
  public:
-  Replay(ImageFinder& finder, CoreLayer& cores, std::shared_ptr<const AddressSpace> given,
-         uint64_t trace_start)
-      : finder_(finder), cores_(cores), given_(std::move(given)), trace_start_(trace_start) {}
+  // `has_bytes`: the recording has the bytes of all memory without a file in which code ran.
+  Replay(ImageFinder& finder, CoreLayer& cores, ImageStore& store,
+         std::shared_ptr<const AddressSpace> given, uint64_t trace_start, bool has_bytes)
+      : finder_(finder),
+        cores_(cores),
+        store_(store),
+        given_(std::move(given)),
+        trace_start_(trace_start),
+        has_bytes_(has_bytes) {}
 
   void Run(const std::vector<SidebandRecord>& sideband) {
     for (const int32_t pid : cores_.Processes()) Process(pid);
@@ -108,14 +115,15 @@ class Replay {
   }
   void operator()(const MmapRecord& record) {
     if (record.kernel) return;  // LoadKernelCode reads these
+    ProcessCode& process = Process(record.pid);
     std::optional<CodeMapping> mapping;
     if (record.executable) mapping = finder_.Map(record);
-    if (mapping)
-      Process(record.pid).Map(record.time, *mapping);
+    if (mapping && IsMemoryWithoutFile(record.path))
+      MapMemory(record, *mapping, process);
+    else if (mapping)
+      process.MapFile(record.time, *mapping);
     else
-      Process(record.pid)
-          .Hide(record.time, record.address, record.size,
-                record.executable ? finder_.WhyNothing(record) : nullptr);
+      HideFile(record, process);
     Amend(record.pid);
   }
   void operator()(const CommRecord& record) {
@@ -136,8 +144,34 @@ class Replay {
   void operator()(const Other&) {}
 
   std::map<int32_t, ProcessCode> Take() { return std::move(processes_); }
+  std::vector<ReplacedText> TakeReplaced() { return std::move(replaced_); }
 
  private:
+  void MapMemory(const MmapRecord& record, const CodeMapping& mapping, ProcessCode& process) {
+    const TextParts parts = CompareWithText(mapping, process.text(), comparable_);
+    for (const CodeMapping& part : parts.of_files) process.Map(record.time, part);
+    for (const CodeMapping& part : parts.own) process.Map(record.time, part);
+    for (const CodeMapping& part : parts.replaced)
+      replaced_.push_back(
+          {part.section, part.section->file_offset() + part.section_offset, part.size});
+  }
+
+  // No code is known of what was mapped; but it may be text of a file that lay there, moved.
+  void HideFile(const MmapRecord& record, ProcessCode& process) {
+    const bool may_be_text = MayHoldMovedText(record.path);
+    std::vector<CodeMapping> moved;
+    const bool has_bytes = has_bytes_ || cores_.HasBytes(record.pid, position_);
+    if (record.executable && may_be_text && !has_bytes)
+      moved = TextThatWasMoved(record.address, record.size, process.text());
+    for (const CodeMapping& part : moved) process.Map(record.time, store_.Unverified(part));
+    if (moved.empty())
+      process.Hide(record.time, record.address, record.size,
+                   record.executable ? finder_.WhyNothing(record) : nullptr);
+    else
+      finder_.NoteMovedText(record, moved.front().section->name());
+    if (!may_be_text) process.ForgetText(record.address, record.size);
+  }
+
   ProcessCode& Process(int32_t pid) {
     const auto [process, is_new] = processes_.try_emplace(pid, given_, trace_start_);
     if (is_new) cores_.Amend(pid, LastMappings::kBefore, process->second);
@@ -147,9 +181,13 @@ class Replay {
 
   ImageFinder& finder_;
   CoreLayer& cores_;
+  ImageStore& store_;
   size_t position_ = 0;  // in the sideband
   std::shared_ptr<const AddressSpace> given_;
   uint64_t trace_start_;
+  bool has_bytes_;
+  uint64_t comparable_ = uint64_t{4} << 30;  // bytes of memory that may be compared with files
+  std::vector<ReplacedText> replaced_;
   std::map<int32_t, ProcessCode> processes_;
 };
 
@@ -205,10 +243,12 @@ Result<RecordingCode> RecordingCode::Load(const Recording& recording, const Imag
   if (!kernel) return Fail(std::move(kernel.error()));
 
   CoreLayer core_layer(*cores, finder, *usable, store);
-  Replay replay(finder, core_layer, usable, TraceStart(recording));
+  Replay replay(finder, core_layer, store, usable, TraceStart(recording),
+                recording.machine.emulated);
   replay.Run(recording.sideband);
 
   RecordingCode code;
+  code.replaced_ = replay.TakeReplaced();
   for (auto& [pid, process] : replay.Take()) code.processes_.emplace_back(pid, process.Finish());
   ProcessCode nothing_recorded(usable, 0);
   core_layer.Amend(CoreCode::kNoProcess, LastMappings::kBefore, nothing_recorded);

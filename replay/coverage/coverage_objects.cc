@@ -7,6 +7,7 @@
 
 #include "decode/code/image_search.h"
 #include "decode/code/kernel_code.h"
+#include "decode/code/remapped_text.h"
 #include "flowback/base/mapped_file.h"
 
 namespace flowback {
@@ -14,10 +15,6 @@ namespace {
 
 constexpr std::string_view kCodeFile = ".code";  // a recorder's, for code that is in no file
 constexpr const char* kAnonymous = "//anon";     // as perf calls memory without a file
-
-bool IsMemory(std::string_view path) {
-  return (IsPathless(path) && path != kVdso) || path.ends_with(kCodeFile);
-}
 
 }  // namespace
 
@@ -81,7 +78,7 @@ uint32_t CoverageObjects::OfFile(const std::string& file) {
 }
 
 uint32_t CoverageObjects::Of(const MmapRecord& record) {
-  if (record.kernel || IsMemory(record.path)) return kNone;
+  if (record.kernel || IsMemoryWithoutFile(record.path)) return kNone;
   const auto [known, is_new] = records_.try_emplace({record.path, record.build_id.ToHex()}, kNone);
   if (!is_new) return known->second;
   const ImageStatus* status = StatusOf(record);
@@ -100,7 +97,7 @@ CoverageObjects::Place CoverageObjects::Of(const CodeMapping& mapping, int32_t p
   const ImageStatus* status = StatusOfFile(section.name());
   if (status != nullptr && status->source == CodeSource::kCore) return OfCore(mapping, pid);
   const std::string& name = status == nullptr ? section.name() : status->path;
-  if (section.elf_bits() == 0 || IsMemory(name)) return OfMemory(mapping, name);
+  if (section.elf_bits() == 0 || IsMemoryWithoutFile(name)) return OfMemory(mapping, name);
   return {OfFile(section.name()), section.file_offset() + mapping.section_offset};
 }
 

@@ -166,6 +166,22 @@ TEST_F(CoreCodeTest, WhatWasReplacedBeforeTheEndIsNotInTheDump) {
   EXPECT_EQ(At(kJit, 1), 0xc3) << "from the last mapping on";
 }
 
+// The dump says whether memory that replaced a file's text holds that text.
+TEST_F(CoreCodeTest, TextThatWasMovedIsTheFilesIfTheDumpHasTheSameBytes) {
+  for (const int byte : {0xc3, 0x90}) {
+    recording_.sideband.clear();
+    Record(Mmap(Save("lib.so", Library(kId, static_cast<uint8_t>(byte))), kJit, 0x1000, 20), kId);
+    Record(Mmap("//anon", kJit, 0, 30));
+    Load();
+    const CodeMapping* last =
+        code_.ForStream(recording_.streams[0]).epochs.back().space->Find(kJit);
+    ASSERT_NE(last, nullptr);
+    EXPECT_EQ(last->section->name() == folder_ / "lib.so", byte == 0xc3) << byte;
+    EXPECT_EQ(last->section->verification(), Verification::kUnverified);
+    EXPECT_EQ(At(kJit, 1), 0xc3);
+  }
+}
+
 TEST_F(CoreCodeTest, AnotherProgramsCodeIsNotInTheDump) {
   Record(Mmap(Save("sh", Library({}, 0x90)), kBase, 0x1000, 10));
   CommRecord exec;

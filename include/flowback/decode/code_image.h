@@ -135,6 +135,7 @@ enum class CodeSource : uint8_t {
   kKernelCore,    // --kcore, the recording's own copy, or the running kernel's memory
   kTextPoke,      // the recording tells the bytes where the kernel changed its code
   kOwnVdso,       // the vDSO of the running kernel
+  kMovedText,     // the file whose text the process is taken to have moved there
 };
 // "file", "build-id cache", ...
 const char* Name(CodeSource source);

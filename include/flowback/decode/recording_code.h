@@ -46,6 +46,14 @@ struct UnusedImage {
   std::string why;
 };
 
+// Text of a file in whose place a process ran other code: what it wrote over its own text, or
+// mapped there. How much of the file's text ran meanwhile is not known.
+struct ReplacedText {
+  std::shared_ptr<const CodeSection> section;  // of the file
+  uint64_t file_offset = 0;
+  uint64_t size = 0;  // bytes
+};
+
 class RecordingCode {
  public:
   // Opens every image that an executable mapping, --image or --section names. A file that is
@@ -67,6 +75,8 @@ class RecordingCode {
   // The path under which the recording has the image that was found in `file`; where it has none,
   // `file`. Valid as long as both are.
   std::string_view RecordedPath(const std::string& file) const;
+  // In the order of the recording's mappings; ranges may overlap.
+  const std::vector<ReplacedText>& replaced_text() const { return replaced_; }
   // What decoding has met so far, each file and mode once. A 64-bit file in a compatibility mode,
   // or 64-bit code in a 32-bit file: legal for a program that switches modes, else a wrong file.
   std::vector<ModeConflict> ModeConflicts() const;
@@ -89,6 +99,7 @@ class RecordingCode {
   std::vector<int32_t> stream_processes_;               // by stream index: its pid, or -1
   History given_;                                       // --section and --image alone
   std::vector<ImageStatus> images_;
+  std::vector<ReplacedText> replaced_;
   std::vector<std::shared_ptr<const CodeSection>> sections_;
   std::vector<std::shared_ptr<const MappedFile>> files_;
   std::shared_ptr<const DiskCache> disk_;  // null: none
