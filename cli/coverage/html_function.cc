@@ -33,6 +33,7 @@ class HtmlFunction {
     size_t row = 0;
     uint64_t target = 0;
     uint64_t times = 0;
+    bool is_known = true;  // whether nothing but `times` can have executed
   };
 
   void Add(const InstructionLine& line) {
@@ -48,7 +49,8 @@ class HtmlFunction {
                          line.address, Xml(line.text), words.empty() ? "" : "   \u2192 ", words);
     row_of_.emplace(line.address, rows_);
     if (line.target != 0)
-      branches_.push_back({rows_, line.target, branches ? line.branch->taken : line.times});
+      branches_.push_back(
+          {rows_, line.target, branches ? line.branch->taken : line.times, !line.may_be_unseen});
     ++rows_;
   }
 
@@ -69,7 +71,7 @@ class HtmlFunction {
         arrows.push_back({.from = branch.row,
                           .to = to->second,
                           .times = branch.times,
-                          .is_known = object_.counts->IsKnown()});
+                          .is_known = branch.is_known});
     return arrows;
   }
 

@@ -25,10 +25,11 @@ void ForEachInstruction(const ObjectCoverage& object, const FunctionCoverage& fu
       const StaticInstruction& at = object.code->instructions()[i];
       InstructionLine line{.address = at.address,
                            .times = object.times[i],
-                           .state = object.StateOf(object.times[i]),
+                           .state = object.StateOf(object.times[i], i),
                            .text = {},
                            .at = object.places[i]};
       line.scope = object.scopes[i];
+      line.may_be_unseen = object.unknown[i];
       line.is_inlined = object.inlined[i];
       if (at.kind == InstructionClass::kJump || at.kind == InstructionClass::kConditional)
         line.target = at.target;

@@ -20,6 +20,7 @@ struct InstructionLine {
   uint64_t target = 0;                     // of a direct jump or conditional branch; else 0
   uint64_t scope = 0;                      // SourcePlace::scope
   bool is_inlined = false;                 // there
+  bool may_be_unseen = false;              // ObjectCoverage::unknown
 };
 
 // "jne 0x401005".

@@ -81,7 +81,7 @@ class SummaryWriter {
       out_ += "; every function was executed.\n";
     } else {
       out_ += fmt::format("; the largest never {}: {} ({} bytes).\n",
-                          main_->counts->IsKnown() ? "executed" : "seen to execute",
+                          shares.instructions.unknown == 0 ? "executed" : "seen to execute",
                           FunctionWords(never.front().code()), never.front().code().code_bytes);
     }
     if (const uint64_t unknown = report_.shares.instructions.unknown; unknown != 0)

@@ -72,6 +72,7 @@ struct CoverageCounter::Parts {
   void AddUse(const BlockUse& use);
   void AddAcross(const BlockUse& use);
   void AddRecorders();
+  std::map<uint32_t, std::vector<ReplacedRange>> Replaced();
   TimeSpan SpanOf(const DataLoss& loss) const;
   int32_t PidOf(const ThreadStay* stay) const {
     return stay != nullptr ? stay->pid : stream == nullptr ? -1 : code.ProcessOf(*stream);
@@ -227,6 +228,15 @@ void CoverageCounter::Parts::AddRecorders() {
   if (inputs.source().samples()) add(kSampledCause, 1);
 }
 
+// By object: where its text was replaced by other code that ran.
+std::map<uint32_t, std::vector<ReplacedRange>> CoverageCounter::Parts::Replaced() {
+  std::map<uint32_t, std::vector<ReplacedRange>> all;
+  for (const ReplacedText& text : code.replaced_text())
+    all[objects.OfFile(*text.section)].push_back({text.file_offset, text.file_offset + text.size});
+  for (auto& [object, ranges] : all) Normalize(ranges);
+  return all;
+}
+
 CoverageCounts CoverageCounter::Take() {
   Parts& parts = *parts_;
   parts.AddRecorders();
@@ -258,6 +268,10 @@ CoverageCounts CoverageCounter::Take() {
     // Of what no record tells who had it mapped, anything lost may have been.
     counts[body].losses = known == mapped.end() ? all_losses : known->second;
   }
+
+  for (auto& [object, ranges] : parts.Replaced())
+    for (size_t body = 0; body < counts.size(); ++body)
+      if (parts.bodies[body].first == object) counts[body].replaced = ranges;
 
   std::vector<uint32_t> order(counts.size());
   std::iota(order.begin(), order.end(), 0U);

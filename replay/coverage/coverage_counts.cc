@@ -121,14 +121,30 @@ void AddObject(ObjectCounts& sum, const ObjectCounts& more, std::vector<TargetCo
   AddList(sum.branches, more.branches);
   AddList(sum.targets, targets);
   for (const auto& [cause, count] : more.losses) AddSaturated(sum.losses[cause], count);
+  if (more.replaced.empty()) return;
+  sum.replaced.insert(sum.replaced.end(), more.replaced.begin(), more.replaced.end());
+  Normalize(sum.replaced);
 }
 
 }  // namespace
 
+void Normalize(std::vector<ReplacedRange>& ranges) {
+  std::ranges::sort(ranges);
+  size_t kept = 0;
+  for (const ReplacedRange& range : ranges) {
+    if (range.begin >= range.end) continue;
+    if (kept != 0 && range.begin <= ranges[kept - 1].end)
+      ranges[kept - 1].end = std::max(ranges[kept - 1].end, range.end);
+    else
+      ranges[kept++] = range;
+  }
+  ranges.resize(kept);
+}
+
 bool ObjectCounts::operator==(const ObjectCounts& other) const {
   return id.SameObject(other.id) && id.path == other.id.path && mode == other.mode &&
          instructions == other.instructions && branches == other.branches &&
-         targets == other.targets && losses == other.losses;
+         targets == other.targets && losses == other.losses && replaced == other.replaced;
 }
 
 void CoverageCounts::Add(const CoverageCounts& other) {

@@ -16,7 +16,7 @@ namespace flowback {
 namespace {
 
 constexpr std::string_view kMagic = "flowback-coverage ";
-constexpr std::string_view kVersion = "1";
+constexpr std::string_view kVersion = "2";
 constexpr size_t kLongestVersion = 20;
 constexpr size_t kChecksumSize = 8;
 
@@ -41,6 +41,12 @@ void Write(NumberWriter& out, const ObjectCounts& object) {
     out.Number(count);
   }
   uint64_t offset = 0;
+  out.Number(object.replaced.size());
+  for (const ReplacedRange& range : object.replaced) {
+    out.Number(range.begin - std::exchange(offset, range.end));
+    out.Number(range.end - range.begin);
+  }
+  offset = 0;
   out.Number(object.instructions.size());
   for (const InstructionCount& count : object.instructions) {
     out.Number(count.offset - std::exchange(offset, count.offset));
@@ -127,10 +133,21 @@ class PartReader {
       Check(object.losses.empty() || object.losses.rbegin()->first < cause);
       object.losses.emplace(std::move(cause), in_.Number());
     }
+    Replaced(object.replaced);
     Instructions(object.instructions);
     Branches(object.branches);
     Targets(object.targets);
     return object;
+  }
+  void Replaced(std::vector<ReplacedRange>& list) {
+    uint64_t end = 0;
+    for (size_t left = in_.Count(); left != 0 && in_.ok(); --left) {
+      const uint64_t begin = Offset(end, list.empty(), false);
+      const uint64_t size = in_.Number();
+      Check(size != 0 && size <= ~begin);
+      end = begin + size;
+      list.push_back({begin, end});
+    }
   }
   void Instructions(std::vector<InstructionCount>& list) {
     uint64_t offset = 0;

@@ -32,6 +32,7 @@ CoverageReport CoverageReport::Of(const CoverageCounts& counts, const CoverageSo
   for (const ObjectCounts& each : counts.objects)
     if (!choice.object || choice.object(each.id))
       report.objects.push_back(HoldAgainstCode(each, sources, numbers));
+  MarkUnknown(report.objects, counts, sources);
   SourceFileNumbers::Sorted files = numbers.Take();
   report.files = std::move(files.names);
   for (ObjectCoverage& object : report.objects) {

@@ -3,12 +3,15 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
+#include <optional>
 #include <span>
 #include <unordered_map>
 #include <utility>
 
 #include "flowback/replay/static_lines.h"
 #include "replay/coverage/line_counts.h"
+#include "replay/coverage/reachable_code.h"
 
 namespace flowback {
 namespace {
@@ -77,6 +80,32 @@ std::vector<BranchCoverage> BranchesOf(const ObjectCoverage& object) {
   return result;
 }
 
+// Marks the instructions in whose place other code ran.
+void MarkReplaced(ObjectCoverage& object) {
+  for (const ReplacedRange& range : object.counts->replaced) {
+    const auto instructions = object.code->instructions();
+    for (size_t i = 0; i < instructions.size(); ++i) {
+      const auto offset = object.image->OffsetOf(instructions[i].address);
+      if (offset && *offset < range.end && *offset + instructions[i].length > range.begin)
+        object.unknown[i] = true;
+    }
+  }
+}
+
+// Whether trace is missing, and nothing else: then all code that executed is among the code that is
+// known, and what is known of it is right.
+bool AreOfTrace(const std::map<std::string, uint64_t>& losses) {
+  constexpr LossCause kOfTrace[] = {LossCause::kNoSync,     LossCause::kOverflow,
+                                    LossCause::kBadPacket,  LossCause::kTruncated,
+                                    LossCause::kAuxLost,    LossCause::kReturnAcrossLoss,
+                                    LossCause::kAuxPartial, LossCause::kAuxCollision,
+                                    LossCause::kThrottled,  LossCause::kNotKept};
+  return std::ranges::all_of(losses, [&](const auto& loss) {
+    return std::ranges::any_of(kOfTrace,
+                               [&](LossCause cause) { return loss.first == Name(cause); });
+  });
+}
+
 // Makes functions, branches, lines and shares of one object.
 class Summer {
  public:
@@ -122,7 +151,8 @@ class Summer {
            code_.blocks().subspan(code.first_block, code.block_count))
         AddBlock(block, result);
     }
-    result.state = object_.StateOf(result.shares.instructions.executed);
+    result.state = ObjectCoverage::StateOfAll(result.shares.instructions.executed,
+                                              result.shares.instructions.unknown != 0);
     result.shares.functions.Add(result.state);
     AddFunctionLines(result);
     const CoverageShare lines = std::exchange(result.shares.lines, {});
@@ -132,22 +162,24 @@ class Summer {
 
   void AddBlock(const StaticCodeBlock& block, FunctionCoverage& result) {
     uint64_t most = 0;
+    bool unknown = false;
     for (uint32_t i = block.first; i < block.first + block.count; ++i) {
       most = std::max(most, object_.times[i]);
-      result.shares.instructions.Add(object_.StateOf(object_.times[i]));
+      unknown |= object_.unknown[i];
+      result.shares.instructions.Add(object_.StateOf(object_.times[i], i));
       if (code_.instructions()[i].kind == InstructionClass::kConditional) AddBranch(i, result);
       if (object_.places[i].line != 0 && IsWanted(object_.places[i]))
         lines_.push_back({object_.places[i], i});
     }
-    result.shares.blocks.Add(object_.StateOf(most));
+    result.shares.blocks.Add(ObjectCoverage::StateOfAll(most, unknown));
   }
 
   void AddBranch(uint32_t instruction, FunctionCoverage& result) {
     const uint64_t address = code_.instructions()[instruction].address;
     const auto found =
         std::ranges::lower_bound(object_.branches, address, {}, &BranchCoverage::address);
-    result.shares.branches.Add(object_.StateOf(found->taken));
-    result.shares.branches.Add(object_.StateOf(found->not_taken));
+    result.shares.branches.Add(object_.StateOf(found->taken, instruction));
+    result.shares.branches.Add(object_.StateOf(found->not_taken, instruction));
     wanted_branches_.push_back(static_cast<uint32_t>(found - object_.branches.begin()));
   }
 
@@ -160,9 +192,12 @@ class Summer {
     std::ranges::stable_sort(lines_, {}, &LineInstruction::at);
     for (size_t i = 0, end = 0; i < lines_.size(); i = end) {
       uint64_t most = 0;
-      for (end = i; end < lines_.size() && lines_[end].at == lines_[i].at; ++end)
+      bool unknown = false;
+      for (end = i; end < lines_.size() && lines_[end].at == lines_[i].at; ++end) {
         most = std::max(most, object_.times[lines_[end].instruction]);
-      result.shares.lines.Add(object_.StateOf(most));
+        unknown |= object_.unknown[lines_[end].instruction];
+      }
+      result.shares.lines.Add(ObjectCoverage::StateOfAll(most, unknown));
       if (lines_[i].at.file == result.at.file)
         result.last_line = std::max(result.last_line, lines_[i].at.line);
     }
@@ -184,12 +219,14 @@ class Summer {
       LineCoverage& line = object_.lines.emplace_back();
       line.at = all_lines_[i].at;
       uint64_t most = 0;
+      bool unknown = false;
       for (end = i; end < all_lines_.size() && all_lines_[end].at == line.at; ++end) {
         most = std::max(most, object_.times[all_lines_[end].instruction]);
+        unknown |= object_.unknown[all_lines_[end].instruction];
         line.times += arrivals_[all_lines_[end].instruction];
       }
       if (most != 0) line.times = std::max<uint64_t>(line.times, 1);
-      line.state = object_.StateOf(most);
+      line.state = ObjectCoverage::StateOfAll(most, unknown);
       AddCopies(std::span(all_lines_).subspan(i, end - i), line);
       object_.shares.lines.Add(line.state);
     }
@@ -206,19 +243,22 @@ class Summer {
       return;
     std::unordered_map<uint64_t, size_t> copies;  // by scope
     std::vector<uint64_t> most;
+    std::vector<bool> unknown;
     for (const LineInstruction& at : line) {
       const auto [copy, is_new] = copies.emplace(scope_of(at), result.copies.size());
       if (is_new) {
         most.push_back(0);
+        unknown.push_back(false);
         result.copies.push_back({.function = FunctionOf(at.instruction)});
       }
       most[copy->second] = std::max(most[copy->second], object_.times[at.instruction]);
+      if (object_.unknown[at.instruction]) unknown[copy->second] = true;
       result.copies[copy->second].times += arrivals_[at.instruction];
     }
     for (size_t i = 0; i < most.size(); ++i) {
       LineCopy& copy = result.copies[i];
       if (most[i] != 0) copy.times = std::max<uint64_t>(copy.times, 1);
-      copy.state = object_.StateOf(most[i]);
+      copy.state = ObjectCoverage::StateOfAll(most[i], unknown[i]);
     }
   }
 
@@ -289,7 +329,26 @@ ObjectCoverage HoldAgainstCode(const ObjectCounts& counts, const CoverageSources
   object.scopes.resize(object.times.size());
   object.inlined.resize(object.times.size());
   object.statements.resize(object.times.size(), true);
+  object.unknown.resize(object.times.size());
   return object;
+}
+
+void MarkUnknown(std::vector<ObjectCoverage>& objects, const CoverageCounts& counts,
+                 const CoverageSources& sources) {
+  std::optional<ReachableCode> reachable;
+  for (ObjectCoverage& object : objects) {
+    if (object.code == nullptr || object.counts->IsKnown()) continue;
+    MarkReplaced(object);
+    if (object.counts->losses.empty()) continue;
+    std::vector<bool> reached;
+    if (AreOfTrace(object.counts->losses)) {
+      if (!reachable) reachable.emplace(counts, sources.open);
+      reached = reachable->Of(*object.image, *object.code, object.times);
+    }
+    for (const StaticCodeBlock& block : object.code->blocks())
+      if (reached.empty() || reached[block.function])
+        for (uint32_t i = block.first; i < block.first + block.count; ++i) object.unknown[i] = true;
+  }
 }
 
 void SumUp(ObjectCoverage& object, const CoverageChoice& choice,

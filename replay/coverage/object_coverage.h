@@ -31,6 +31,11 @@ class SourceFileNumbers {
 ObjectCoverage HoldAgainstCode(const ObjectCounts& counts, const CoverageSources& sources,
                                SourceFileNumbers& files);
 
+// Then finds the instructions that may have been executed when nobody saw it. `counts` has all
+// objects that were mapped.
+void MarkUnknown(std::vector<ObjectCoverage>& objects, const CoverageCounts& counts,
+                 const CoverageSources& sources);
+
 // Second step, when files have their numbers: functions, branches, lines and all shares.
 void SumUp(ObjectCoverage& object, const CoverageChoice& choice,
            const std::vector<std::string>& files);

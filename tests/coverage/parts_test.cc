@@ -98,9 +98,9 @@ TEST(CoverageParts, MadeUpAreErrorsOrSound) {
 
 TEST(CoverageParts, OfAnotherVersionAreRefusedByName) {
   std::vector<uint8_t> bytes = SomePart();
-  bytes[18] = '2';
+  bytes[18] = '3';
   Seal(bytes);
-  ExpectError(bytes, "a part of version 2; this program reads version 1");
+  ExpectError(bytes, "a part of version 3; this program reads version 2");
 }
 
 TEST(CoverageParts, OtherFilesAreRefused) {
@@ -122,17 +122,19 @@ TEST(CoverageParts, HaveTheDocumentedLayout) {
   ObjectCounts& object = counts.objects[0];
   object.id = {.path = "/a", .build_id = {{0xab, 0xcd}}};
   object.losses["filtered"] = 1;
+  object.replaced = {{0x20, 0x30}};
   object.instructions = {{0x10, 200, 3}, {0x13, 100, 2}};
   object.branches = {{0x13, 60, 40}};
   object.targets = {{0x13, InstructionClass::kCall, 0, 0x10, 7}};
   std::vector<uint8_t> bytes = PartToBytes(counts);
   bytes.resize(bytes.size() - 8);
-  const std::string head = "flowback-coverage 1\n";
+  const std::string head = "flowback-coverage 2\n";
   std::vector<uint8_t> expected(head.begin(), head.end());
   const std::vector<int> content = {
       1, 0xac, 2,    0,   1,                                                 // totals, objects
       0, 2,    '/',  'a', 2,   0xab, 0xcd, 0,   0,   0,   0, 0, 0, 0, 0, 0,  // id, mode
       1, 8,    'f',  'i', 'l', 't',  'e',  'r', 'e', 'd', 1,                 // losses
+      1, 0x20, 0x10,                                                         // replaced
       2, 0x10, 0xc8, 1,   3,   3,    100,  2,                                // instructions
       1, 0x13, 60,   40,                                                     // branches
       1, 0x13, 3,    1,   5,   7};                                           // targets

@@ -53,6 +53,17 @@ struct TargetCount {
   friend auto operator<=>(const TargetCount&, const TargetCount&) = default;
 };
 
+// Code of an object in whose place the process ran other code: what of it ran is not known.
+struct ReplacedRange {
+  uint64_t begin = 0;  // offsets in the object's file, half-open
+  uint64_t end = 0;
+
+  friend auto operator<=>(const ReplacedRange&, const ReplacedRange&) = default;
+};
+
+// Sorts ranges and joins those that overlap or touch.
+void Normalize(std::vector<ReplacedRange>& ranges);
+
 // Among ObjectCounts::losses, once for each recording that holds samples only.
 inline constexpr const char* kSampledCause = "samples";
 
@@ -69,7 +80,9 @@ struct ObjectCounts {
   // that hide no instruction are not among them (LeavesCodeUnknown in coverage_counter.h).
   std::map<std::string, uint64_t> losses;
 
-  bool IsKnown() const { return losses.empty(); }
+  std::vector<ReplacedRange> replaced;  // sorted, apart
+
+  bool IsKnown() const { return losses.empty() && replaced.empty(); }
   bool operator==(const ObjectCounts& other) const;  // of the ids all, the path too
 };
 

@@ -107,10 +107,17 @@ struct ObjectCoverage {
   uint64_t outside_instructions = 0;
   uint64_t outside_times = 0;
 
-  // Of what was executed so often.
-  Executed StateOf(uint64_t count) const {
+  std::vector<bool> unknown;  // it may have been executed when nobody saw it
+
+  // Of an instruction that was executed so often.
+  Executed StateOf(uint64_t count, size_t instruction) const {
     if (count != 0) return Executed::kYes;
-    return counts->IsKnown() ? Executed::kNo : Executed::kUnknown;
+    return unknown[instruction] ? Executed::kUnknown : Executed::kNo;
+  }
+  // Of instructions together: the most frequent one was executed so often.
+  static Executed StateOfAll(uint64_t most, bool any_unknown) {
+    if (most != 0) return Executed::kYes;
+    return any_unknown ? Executed::kUnknown : Executed::kNo;
   }
   const StaticFunction& Code(const FunctionCoverage& function) const {
     return code->functions()[function.number];
