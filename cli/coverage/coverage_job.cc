@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "cli/coverage/coverage_selection.h"
 #include "cli/coverage/coverage_words.h"
 #include "cli/coverage/part_output.h"
 #include "cli/coverage/source_reader.h"
@@ -207,15 +208,11 @@ int CoverageJob::WriteReport() {
   }
   for (const std::string& problem : lines.Problems()) Warn(problem);
   WarnOfSources(report);
-  if (options_.pattern && std::ranges::all_of(report.objects, [](const ObjectCoverage& object) {
-        return object.functions.empty();
-      }))
-    Warn(fmt::format("--function {}: no object has such a function", options_.function),
-         {"its name as the report prints it, a pattern ('str*'), or a regular expression "
-          "('/^str/')"});
+  const std::vector<UnmatchedChoice> unmatched = FindUnmatched(options_, counts_, report);
+  for (const UnmatchedChoice& each : unmatched) Warn(each.problem, {each.remedy});
   if (options_.reader.strict && losses_ == kDone && report.shares.instructions.unknown != 0)
     losses_ = kFinishedWithLosses;
-  return CheckGoal(report);
+  return CheckGoal(report, !unmatched.empty());
 }
 
 // Lines of a source that was changed since it was compiled are not those that ran.
@@ -235,9 +232,21 @@ void CoverageJob::WarnOfSources(const CoverageReport& report) const {
   }
 }
 
-int CoverageJob::CheckGoal(const CoverageReport& report) const {
+// A goal that nothing was held against is not reached.
+int CoverageJob::CheckGoal(const CoverageReport& report, bool any_unmatched) const {
   if (!options_.goal) return kDone;
   const CoverageShare& share = ShareFor(*options_.goal, report.shares);
+  if (share.total == 0) {
+    Warn(fmt::format("--fail-under {}: no {} are known of the code that was chosen",
+                     options_.fail_under, NameFor(*options_.goal, report.shares)),
+         {"the report says of each object what is known of it; lines need debug information"});
+    return kFailed;
+  }
+  if (any_unmatched) {
+    Warn(
+        fmt::format("--fail-under {}: not all code that was chosen is there", options_.fail_under));
+    return kFailed;
+  }
   const double percent = PercentNumber(share);
   if (percent >= options_.goal->percent) return kDone;
   Warn(fmt::format("{:.1f} % of the {} were executed, less than {} %", percent,

@@ -49,7 +49,7 @@ class CoverageJob {
   void Write(const CoverageReport& report, const CoverageCounts& counts, SourceLines& lines,
              const CoverageChanges* changes = nullptr);
   void WarnOfSources(const CoverageReport& report) const;
-  int CheckGoal(const CoverageReport& report) const;
+  int CheckGoal(const CoverageReport& report, bool any_unmatched) const;
   void UseFilesOf(const CountedInput& input);
   void WarnOfProcesses() const;
 

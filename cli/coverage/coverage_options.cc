@@ -26,15 +26,6 @@ constexpr Metric kMetrics[] = {
     {"instructions", &CoverageShares::instructions},
 };
 
-// A path, its last part, or a pattern that fits either.
-bool FitsPath(const std::vector<std::string>& patterns, const std::string& path) {
-  const std::string last(LastPart(path));
-  return std::ranges::any_of(patterns, [&](const std::string& pattern) {
-    return fnmatch(pattern.c_str(), path.c_str(), 0) == 0 ||
-           fnmatch(pattern.c_str(), last.c_str(), 0) == 0;
-  });
-}
-
 Result<CoverageGoal> ParseGoal(const std::string& words) {
   const size_t colon = words.find(':');
   CoverageGoal goal;
@@ -61,6 +52,14 @@ const Metric& MetricFor(const CoverageGoal& goal, const CoverageShares& shares) 
 }
 
 }  // namespace
+
+bool FitsPath(const std::vector<std::string>& patterns, const std::string& path) {
+  const std::string last(LastPart(path));
+  return std::ranges::any_of(patterns, [&](const std::string& pattern) {
+    return fnmatch(pattern.c_str(), path.c_str(), 0) == 0 ||
+           fnmatch(pattern.c_str(), last.c_str(), 0) == 0;
+  });
+}
 
 void AddCoverageOptions(CLI::App& app, CoverageOptions& options, ReaderWords& words) {
   app.add_option("MORE", options.more, "further recordings and parts, whose counts are added");
@@ -100,6 +99,11 @@ Status UnderstandCoverage(CoverageOptions& options) {
   if (options.by_thread && options.writer->name != "summary")
     return Fail(Error(ErrorCode::kUsage, "--by-thread is about the summary")
                     .Remedy("choose threads by --tid for other formats"));
+  if (options.by_thread && (!options.fail_under.empty() || !options.baseline.empty()))
+    return Fail(Error(ErrorCode::kUsage,
+                      "--by-thread writes a summary for each thread, to which --fail-under and "
+                      "--baseline do not apply")
+                    .Remedy("choose one thread by --tid"));
   if (!options.function.empty()) {
     Result<NamePattern> pattern = NamePattern::Parse(options.function);
     if (!pattern) return Fail(pattern.error());

@@ -49,6 +49,8 @@ struct CoverageOptions {
 void AddCoverageOptions(CLI::App& app, CoverageOptions& options, ReaderWords& words);
 // Errors: kUsage.
 Status UnderstandCoverage(CoverageOptions& options);
+// Whether one of the patterns is the path, its last part, or fits either.
+bool FitsPath(const std::vector<std::string>& patterns, const std::string& path);
 // As long as the options live.
 CoverageChoice ChoiceOf(const CoverageOptions& options);
 // "functions", "lines", ... of them.

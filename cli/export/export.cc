@@ -58,6 +58,21 @@ class ExportJob final : public ReadingJob {
   CompilerProfile profile_;
 };
 
+// A profile is of one file; what else is written is of all that ran.
+Status CheckObject(const ExportOptions& options) {
+  const auto format = FindExportFormat(options.format);
+  if (!format) return Fail(format.error());
+  if (options.object.empty() || (*format)->of == ExportFormat::kProfile) return {};
+  std::string profiles;
+  for (const ExportFormat& each : ExportFormats())
+    if (each.of == ExportFormat::kProfile)
+      profiles += fmt::format("{}{}", profiles.empty() ? "" : ", ", each.name);
+  return Fail(Error(ErrorCode::kUsage,
+                    fmt::format("--object does not apply to --to {}, which is of all code that ran",
+                                options.format))
+                  .Remedy("leave --object out; it chooses the file of a profile: " + profiles));
+}
+
 }  // namespace
 
 int RunExport(const Arguments& arguments) {
@@ -76,7 +91,7 @@ int RunExport(const Arguments& arguments) {
         "");  // not listed: they are known only to say that they do not apply
   if (const std::optional<int> status = Parse(app, arguments)) return *status;
   if (Status status = Understand(words, options.reader); !status) return Report(status.error());
-  if (const auto format = FindExportFormat(options.format); !format) return Report(format.error());
+  if (Status status = CheckObject(options); !status) return Report(status.error());
   if (!options.reader.time.empty() || options.reader.json)
     return Report(Error(ErrorCode::kUsage,
                         "export writes the whole recording in the format that --to names: "

@@ -303,12 +303,6 @@ Status Understand(const ReaderWords& words, ReaderOptions& options) {
   return UnderstandSelection(words, options);
 }
 
-Status Select(const ReaderOptions& options, Threads& threads) {
-  if (threads.Select(options.selection)) return {};
-  return Fail(Error(ErrorCode::kUsage, "--tid, --comm and --cpu-list leave nothing to show")
-                  .Remedy("flowback info lists the recording's threads and CPUs"));
-}
-
 Result<Recording> OpenInput(const ReaderOptions& options) {
   OpenOptions open = options.open;
   open.whole_streams = false;  // all that reads here has a window

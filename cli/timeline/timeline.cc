@@ -129,6 +129,8 @@ Status TimelineJob::UnderstandTimes() {
   Result<TimeSpan> span = ParseTimeSpan(words_.reader.time, opened_.recording(), opened_.clock());
   if (!span) return Fail(span.error());
   span_ = *span;
+  if (!words_.reader.time.empty() && !IsSampled())
+    WarnOfEmptySpan(opened_.recording(), opened_.clock(), span_, words_.reader, true);
   if (words_.at.empty()) return {};
   const Result<TimeSpan> at = ParseTimeSpan(words_.at + ",", opened_.recording(), opened_.clock());
   if (!at || words_.at.contains(','))
