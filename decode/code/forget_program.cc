@@ -139,6 +139,7 @@ class Rebuilder {
     if (begin >= end) return;
     Epoch part = epoch;
     part.time = begin;
+    part.program &= begin == epoch.time;
     if (begin < until_) {
       MapKnown(*epoch.space, end);
       AddressSpace space = known_;

@@ -405,12 +405,15 @@ Result<KernelCode> LoadKernelCode(const Recording& recording, const ImageSearch&
 std::shared_ptr<const AddressSpaceHistory> WithKernel(const AddressSpaceHistory& process,
                                                       const AddressSpaceHistory& kernel) {
   AddressSpaceHistory both;
+  size_t told = ~size_t{0};  // the process's epoch that was added last
   for (size_t p = 0, k = 0;;) {
     auto space = std::make_shared<AddressSpace>(*process.epochs[p].space);
     space->MapAll(*kernel.epochs[k].space);
     both.epochs.push_back({.time = std::max(process.epochs[p].time, kernel.epochs[k].time),
                            .space = std::move(space),
-                           .records_lost = process.epochs[p].records_lost});
+                           .records_lost = process.epochs[p].records_lost,
+                           .program = process.epochs[p].program && told != p});
+    told = p;
     const bool more_p = p + 1 < process.epochs.size();
     const bool more_k = k + 1 < kernel.epochs.size();
     if (!more_p && !more_k) break;

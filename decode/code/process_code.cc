@@ -79,6 +79,7 @@ void ProcessCode::Amend(const CodeMapping& mapping) {
 void ProcessCode::Exec(uint64_t time) {
   if (recorded_.empty() && !lost_) return;
   StartEpoch(time);
+  program_ = epoch_time_ == time && !history_.epochs.empty();
   lost_ = false;
   lost_epochs_ = lost_mappings_ = 0;
   waiting_.clear();
@@ -102,6 +103,7 @@ void ProcessCode::StartEpoch(uint64_t time) {
   if (time <= epoch_time_ || time <= trace_start_) return;
   CloseEpoch();
   epoch_time_ = time;
+  program_ = false;
   began_lost_ = lost_;
   MapWaiting();
 }
@@ -109,7 +111,8 @@ void ProcessCode::StartEpoch(uint64_t time) {
 void ProcessCode::CloseEpoch() {
   history_.epochs.push_back({.time = epoch_time_,
                              .space = std::make_shared<const AddressSpace>(space_),
-                             .records_lost = began_lost_ || lost_});
+                             .records_lost = began_lost_ || lost_,
+                             .program = program_});
 }
 
 std::shared_ptr<const AddressSpaceHistory> ProcessCode::Finish() {

@@ -64,6 +64,7 @@ class ProcessCode {
   AddressSpace text_;                 // of files alone
   uint64_t epoch_time_ = 0;           // when that epoch began
   bool began_lost_ = false;           // records had been lost then
+  bool program_ = false;              // it begins with a new program
   bool lost_ = false;                 // since the program began
   size_t lost_epochs_ = 0;            // that mappings started because of that
   size_t lost_mappings_ = 0;          // since then

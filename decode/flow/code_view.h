@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "decode/flow/block_graph.h"
@@ -35,6 +36,8 @@ class CodeView {
     history_ = &history;
   }
 
+  bool Uses(const AddressSpaceHistory& history) const { return &history == history_; }
+
   struct Place {
     const AddressSpaceHistory* history = nullptr;
     size_t epoch = 0;
@@ -49,8 +52,11 @@ class CodeView {
   // The graph of the current epoch.
   BlockGraph& Graph(CodeMode mode) { return graphs_.Get(Epoch().space, mode); }
   // Moves to the epoch that holds at `time` (0: not known) or after `instructions`, whichever the
-  // history goes by. Never backwards. True when the address space changed.
-  bool Advance(uint64_t time, uint64_t instructions);
+  // history goes by. Never backwards. Without `programs` it stops ahead of the next program that
+  // execve started. Returns whether the address space changed.
+  bool Advance(uint64_t time, uint64_t instructions, bool programs = true);
+  // Returns when the next program begins, in nanoseconds; empty: the records tell of none.
+  std::optional<uint64_t> NextProgram();
   // Where nothing is mapped at `address` now, but will be in the next epoch: moves on to that. The
   // time that is known from the trace lags behind the kernel's by the distance between two timing
   // packets. It does not move on where it is known what is missing there now, nor where records
@@ -63,6 +69,13 @@ class CodeView {
   const AddressSpaceHistory* history_;
   GraphCache& graphs_;
   size_t current_ = 0;
+  // What NextProgram found last: from `from` of `history` on, the first program is `at`.
+  struct Program {
+    const AddressSpaceHistory* history = nullptr;
+    size_t from = 0;
+    size_t at = 0;  // behind the last epoch: there is none
+  };
+  Program program_;
 };
 
 }  // namespace flowback::flow

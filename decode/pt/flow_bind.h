@@ -67,8 +67,38 @@ template <FlowSink Sink>
 void FlowEngine<Sink>::SelectCode() {
   const uint64_t tsc = clock_.tsc();
   const TimeConversion& time = input_.time;
-  code_.Advance(time.known() && tsc != 0 ? time.ToNanoseconds(tsc) : 0, sink_.retired());
+  const std::optional<uint64_t> before = code_.NextProgram();
+  code_.Advance(time.known() && tsc != 0 ? time.ToNanoseconds(tsc) : 0, sink_.retired(),
+                program_.possible());
+  if (code_.NextProgram() != before) program_.Forget();
+  KeepProgram();
   UseGraph();
+}
+
+// Where no program is to come there is nothing to know. Then the state is always the same, so that
+// engines that began at different places can be compared.
+template <FlowSink Sink>
+void FlowEngine<Sink>::KeepProgram() {
+  if (!code_.NextProgram()) program_ = {};
+}
+
+// Tracing stops; the program goes on at `next` unless it is another one by then.
+template <FlowSink Sink>
+void FlowEngine<Sink>::StopProgram(std::optional<uint64_t> next) {
+  program_.Stop(next);
+  KeepProgram();
+}
+
+// At a PSB+ with a TSC, which needs no earlier packet: a program whose time has not come by then
+// does not run yet, and one whose time has come may.
+template <FlowSink Sink>
+void FlowEngine<Sink>::CheckProgram() {
+  const std::optional<uint64_t> next = code_.NextProgram();
+  if (!next || !input_.time.known()) return;
+  if (input_.time.ToNanoseconds(clock_.tsc()) < *next)
+    program_.Forget();
+  else
+    program_.Allow();
 }
 
 template <FlowSink Sink>

@@ -45,6 +45,7 @@
 #include <utility>
 #include <vector>
 
+#include "decode/flow/program_change.h"
 #include "decode/pt/clock.h"
 #include "decode/pt/counted_flow.h"
 #include "decode/pt/errata.h"
@@ -121,6 +122,7 @@ struct FlowState {
 
   Failure failure_{};  // why the packet in work can't be right
   LossState loss_state_;
+  flow::ProgramChange program_;
 };
 
 template <FlowSink Sink>
@@ -275,6 +277,9 @@ class FlowEngine : private FlowState {
   void ApplyMode(std::optional<uint64_t> ip);
   void SetMode(const ModeExec& packet, std::optional<uint64_t> ip);
   void SelectCode();
+  void KeepProgram();
+  void StopProgram(std::optional<uint64_t> next);
+  void CheckProgram();
   void UseGraph();
   static void ForgetNodes(FlowState& state) {
     state.returns_.ForgetNodes(

@@ -65,6 +65,7 @@ bool FlowEngine<Sink>::On(const TipPge& packet) {
   if (!ip) return Mismatch("TIP.PGE without an IP");
   compound_.Clear();
   if (state_ == State::kLost) Regain();
+  program_.Start(*ip);
   SelectCode();
   ApplyMode(ip);
   state_ = State::kOn;
@@ -97,7 +98,9 @@ bool FlowEngine<Sink>::On(const TipPgd& packet) {
   if (state_ == State::kOff) return Mismatch("TIP.PGD");
   if (compound_.in_transfer()) {
     if (!FinishTransfer(ip, true)) return false;
+    StopProgram(CurrentAddress());
   } else {
+    StopProgram(std::nullopt);
     if (!WalkToStop(ip)) return false;
     TraceEvent event = Event(EventKind::kStopped);
     event.target = ip.value_or(0);
@@ -189,6 +192,7 @@ bool FlowEngine<Sink>::On(const P& packet) {
 
 template <FlowSink Sink>
 bool FlowEngine<Sink>::On(const Pip& packet) {
+  program_.Allow();
   if (Plain() && !FollowedByTip()) WalkPastFlag(kFlagMovCr3);
   Announce(packet);
   return true;

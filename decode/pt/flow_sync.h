@@ -55,6 +55,7 @@ template <FlowSink Sink>
 void FlowEngine<Sink>::EnterStays(size_t offset) {
   while (const ThreadStay* const stay = parts_.Enter(input_, offset)) {
     sink_.Enter(stay, Mark(std::min<size_t>(offset, input_.bytes.size())));
+    if (!code_.Uses(*stay->code)) program_ = {};
     code_.Use(*stay->code);
     // Its process was there by then: an older one of the same number may have ended before.
     code_.Advance(stay->begin, sink_.retired());
@@ -247,6 +248,7 @@ void FlowEngine<Sink>::BeginLoss(LossCause cause, size_t offset, std::string det
     last_ip_.Doubt();
     in_transaction_ = false;
   }
+  program_.Allow();
   const bool on = state_ == State::kOn;
   const uint64_t last_ip = on ? CurrentAddress() : 0;
   counted_ = {};
@@ -324,6 +326,7 @@ struct FlowEngine<Sink>::Header {
   std::optional<uint64_t> ip;
   std::optional<ModeExec> mode;
   std::optional<ModeTsx> tsx;
+  bool tsc = false;
   bool overflow = false;  // an OVF ended it
   uint64_t padding = 0;
 };
@@ -343,6 +346,7 @@ bool FlowEngine<Sink>::ReadHeader(Header& header) {
     } else if constexpr (std::is_same_v<P, Mnt>) {
       if (!ExecutedCount::Of(p)) return On(p);  // no recorder counts before the state is told
     } else if constexpr (kIsTiming<P>) {
+      header.tsc |= std::is_same_v<P, Tsc>;
       return On(p);
     } else if constexpr (kIsOneOf<P, Pip, Vmcs>) {
       Announce(p);
@@ -412,6 +416,7 @@ bool FlowEngine<Sink>::ApplyHeader(const Header& header) {
   if (!enabling && !AgreesWithFlow(header)) return false;
   returns_.Clear();  // PSB empties the processor's as well
   calls_lost_ = false;
+  if (header.tsc) CheckProgram();
   if (was_lost) {
     ClearCompound();
     compound_.TakeMode();

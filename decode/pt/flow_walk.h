@@ -234,6 +234,8 @@ template <FlowSink Sink>
   if (!ip && kind != NodeKind::kFar)
     return MismatchAtBranch("TIP.PGD without an IP at an indirect branch");
   if (kind == NodeKind::kReturn) returns_.PopIfAny();
+  // A system call returns behind its instruction.
+  if (!ip && kind == NodeKind::kFar) StopProgram(graph_->SuccessorAddress(cur_, 0));
   Emit(cur_, BlockExit::kStopped, ip.value_or(0));
   return true;
 }

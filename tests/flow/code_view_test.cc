@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "decode/flow/program_change.h"
 #include "tests/flow/test_code.h"
 
 namespace flowback::flow {
@@ -32,6 +33,41 @@ TEST(CodeView, GoesForwardByInstructions) {
   CodeView view(history, graphs);
   EXPECT_FALSE(view.Advance(1000, 69));
   EXPECT_TRUE(view.Advance(0, 70));
+}
+
+TEST(CodeView, AProgramIsEnteredOnlyWhereItMayHaveBegun) {
+  AddressSpaceHistory history = TwoEpochs(AddressSpaceHistory::Key::kTime);
+  history.epochs.push_back({900, 90, Space({At(0x1000, {0xc3})})});
+  history.epochs[2].program = true;
+  GraphCache graphs;
+  CodeView view(history, graphs);
+  EXPECT_EQ(view.NextProgram(), 900u);
+  EXPECT_TRUE(view.Advance(1000, 0, false)) << "up to it";
+  EXPECT_FALSE(view.Advance(1000, 0, false));
+  EXPECT_EQ(view.NextProgram(), 900u);
+  EXPECT_TRUE(view.Advance(1000, 0, true));
+  EXPECT_EQ(view.NextProgram(), std::nullopt);
+  view.Return({&history, 0});
+  EXPECT_EQ(view.NextProgram(), 900u);
+}
+
+TEST(ProgramChange, NeedsASystemCallThatDoesNotReturn) {
+  ProgramChange change;
+  EXPECT_TRUE(change.possible()) << "nothing is known yet";
+  change.Forget();
+  change.Stop(0x1002);
+  change.Start(0x1002);
+  EXPECT_FALSE(change.possible()) << "the same program goes on";
+  change.Stop(0x1002);
+  change.Start(0x5000);
+  EXPECT_TRUE(change.possible());
+  change.Stop(0x5002);
+  change.Start(0x5002);
+  EXPECT_TRUE(change.possible()) << "the clock may lag behind";
+  change.Forget();
+  change.Stop(std::nullopt);
+  change.Start(0x1000);
+  EXPECT_TRUE(change.possible()) << "nobody knows where the program would go on";
 }
 
 TEST(CodeView, AMapThatTheClockHasNotReachedIsTakenWhenNothingElseIsThere) {

@@ -9,7 +9,20 @@ namespace flowback::libipt {
 
 void ImageReader::Select(uint64_t retired, uint64_t tsc) {
   const uint64_t now = tsc != 0 && time_.known() ? time_.ToNanoseconds(tsc) : 0;
-  while (HasNext() && HasBegun(history_->epochs[epoch_ + 1], retired, now)) Use(epoch_ + 1);
+  while (HasNext() && HasBegun(history_->epochs[epoch_ + 1], retired, now)) {
+    const bool program = history_->epochs[epoch_ + 1].program;
+    if (program && !program_.possible()) break;
+    Use(epoch_ + 1);
+    if (program) program_.Forget();
+  }
+}
+
+void ImageReader::CheckProgram(uint64_t tsc) {
+  if (tsc == 0 || !time_.known() || history_ == nullptr) return;
+  const uint64_t now = time_.ToNanoseconds(tsc);
+  for (size_t i = epoch_ + 1; i < history_->epochs.size() && history_->epochs[i].time <= now; ++i)
+    if (history_->epochs[i].program) return program_.Allow();
+  program_.Forget();
 }
 
 bool ImageReader::HasNext() const {
@@ -37,12 +50,14 @@ void ImageReader::EnterStays(uint64_t offset) {
 void ImageReader::UseHistory(const AddressSpaceHistory* history) {
   if (history == history_) return;
   history_ = history;
+  program_ = {};
   if (history_ != nullptr && !history_->epochs.empty()) Use(0);
 }
 
 void ImageReader::Rewind(const Place& place) {
   history_ = place.history;
   next_change_ = place.next_change;
+  program_ = place.program;
   if (history_ != nullptr && !history_->epochs.empty()) Use(place.epoch);
 }
 

@@ -34,6 +34,9 @@ void PacketMirror::Note(const pt_packet& packet, uint64_t offset) {
     case ppt_tip:
       ++tips_;
       break;
+    case ppt_psb:
+      psb_ = true;
+      break;
     case ppt_ovf:
       overflow_offset_ = offset;
       break;

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <utility>
 
 #include "decode/pt/libipt/handles.h"
 
@@ -29,6 +30,9 @@ class PacketMirror {
   // As libipt does at TIP.PGE and at OVF.
   void ForgetBranches() { tnt_count_ = 0, tips_ = 0; }
 
+  // Whether a PSB has been passed since this was asked last.
+  bool TakePsb() { return std::exchange(psb_, false); }
+
   // Offset of the last packet that is no padding, TNT or timing packet.
   uint64_t event_offset() const { return event_offset_; }
   uint64_t overflow_offset() const { return overflow_offset_; }  // of the last OVF
@@ -42,6 +46,7 @@ class PacketMirror {
   uint64_t event_offset_ = 0;
   uint64_t overflow_offset_ = 0;
   uint64_t padding_ = 0;
+  bool psb_ = false;
   uint64_t tnt_bits_ = 0;  // the oldest outcome is the highest of the lowest tnt_count_ bits
   unsigned tnt_count_ = 0;
   int tips_ = 0;  // negative: dropped before they were read

@@ -87,12 +87,14 @@ Result<Walk> Walk::Start(const WalkRange& range, const PtConfig& pt, ImageReader
 
 int Walk::Begin() {
   code_->EnterStays(range_.offset);
+  code_->program().Allow();
   writer_->set_stay(code_->stay());
   code_->Select(retired_, writer_->tsc());
   const int status = pt_insn_sync_forward(decoder_.get());
   UpdateTime();
   tracing_ = status >= 0 && (status & pts_ip_suppressed) == 0;
   if (tracing_) code_->Select(retired_, writer_->tsc());
+  code_->CheckProgram(writer_->tsc());
   return status;
 }
 
@@ -230,6 +232,7 @@ void Walk::Add(const Completed& instruction) {
 void Walk::Count(const Completed& instruction) {
   ++retired_;
   ++steps_;
+  behind_ = instruction.ip + instruction.size;
   if (live()) writer_->Add(instruction, code_->space());
 }
 
@@ -301,17 +304,26 @@ void Walk::HandleEvent(const pt_event& event, uint64_t offset) {
   switch (event.type) {
     case ptev_enabled:
       tracing_ = true;
+      if (mirror_->TakePsb()) code_->CheckProgram(writer_->tsc());
+      code_->program().Start(event.variant.enabled.ip);
       code_->Select(retired_, writer_->tsc());
       mirror_->ForgetBranches();
       if (live()) writer_->Close();
       break;
     case ptev_disabled:
       tracing_ = false;
+      // Without an address a system call stopped tracing; it returns behind its instruction.
+      code_->program().Stop(event.ip_suppressed != 0 ? std::optional(behind_) : std::nullopt);
       if (live()) writer_->Stop(translated->target);
       break;
     case ptev_async_disabled:
       tracing_ = false;
+      code_->program().Stop(event.variant.async_disabled.at);
       TellUnprovenRounds(*translated);
+      break;
+    case ptev_paging:
+    case ptev_async_paging:
+      code_->program().Allow();
       break;
     case ptev_async_branch:
       mirror_->DropTip();
@@ -328,7 +340,10 @@ void Walk::HandleEvent(const pt_event& event, uint64_t offset) {
       return HandleOverflow(*translated);
     case ptev_exec_mode:
       // A status update is a PSB+, which is a place to look at the mappings again.
-      if (event.status_update) code_->Select(retired_, writer_->tsc());
+      if (!event.status_update) break;
+      (void)mirror_->TakePsb();
+      code_->CheckProgram(writer_->tsc());
+      code_->Select(retired_, writer_->tsc());
       break;
     default:
       break;
@@ -395,6 +410,7 @@ void Walk::FlushAbort(uint64_t target) {
 }
 
 void Walk::HandleOverflow(const TraceEvent& overflow) {
+  code_->program().Allow();
   mirror_->ForgetBranches();
   rounds_of_loops_.Forget();
   tracing_ = overflow.has_ip;

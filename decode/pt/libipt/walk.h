@@ -117,6 +117,7 @@ class Walk {
   CodeMode mode_ = CodeMode::kX86_64;  // of the last instruction
   std::optional<TraceEvent> abort_;    // waits for the transfer that follows it
   uint64_t last_ip_ = 0;
+  uint64_t behind_ = 0;  // the address behind the last instruction that completed
   uint64_t overflow_bytes_ = 0;
   std::vector<Completed> unproven_;
   bool runaway_ = false;

@@ -149,7 +149,8 @@ void Parts(T& of, Use use) {
 }
 template <class T, class Use>
   requires Is<T, LossAccount> || Is<T, LossState> || Is<T, PacketCompound> || Is<T, HeldOutcomes> ||
-           Is<T, StreamParts> || Is<T, ExecutionMode> || Is<T, TimeMarks> || Is<T, TimeCourse>
+           Is<T, StreamParts> || Is<T, ExecutionMode> || Is<T, flow::ProgramChange> ||
+           Is<T, TimeMarks> || Is<T, TimeCourse>
 void Parts(T& of, Use use) {
   std::remove_const_t<T>::Parts(of, use);
 }
@@ -158,10 +159,10 @@ template <Is<FlowState> T, class Use>
 void Parts(T& of, Use use) {
   auto& [pos, end, hot_end, parts, packet, pebs, last_ip, clock, account, behind_last_psb, counted,
          state, graph, cur, returns, calls_lost, held, cycles_told, mode, in_transaction, compound,
-         hot_packet, hot_bits, hot_count, hot_ip, failure, loss_state] = of;
+         hot_packet, hot_bits, hot_count, hot_ip, failure, loss_state, program] = of;
   use(pos, end, hot_end, parts, packet, pebs, last_ip, clock, account, behind_last_psb, counted,
       state, returns, calls_lost, held, cycles_told, mode, in_transaction, compound, hot_packet,
-      hot_bits, hot_count, hot_ip, failure, loss_state);
+      hot_bits, hot_count, hot_ip, failure, loss_state, program);
 }
 
 // ---- writing and reading ----

@@ -117,6 +117,9 @@ struct AddressSpaceHistory {
     std::shared_ptr<const AddressSpace> space;
     // Mappings of the epoch before, or of this one, may be missing: records were lost.
     bool records_lost = false;
+    // The epoch begins with a program that execve started. Only what the trace itself shows may
+    // lead into it (decode/flow/program_change.h).
+    bool program = false;
   };
   enum class Key : uint8_t { kTime, kInstructions };
   Key key = Key::kTime;
