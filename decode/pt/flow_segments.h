@@ -87,8 +87,7 @@ bool SameFromHere(const Carry& one, const Carry& other) {
          a.clock_.TellsTheSame(b.clock_) && a.calls_lost_ == b.calls_lost_ &&
          a.counted_.known == b.counted_.known && a.held_.deferred() == b.held_.deferred() &&
          a.mode_.code() == b.mode_.code() && a.in_transaction_ == b.in_transaction_ &&
-         a.program_ == b.program_ &&
-         a.loss_state_.SameOverflow(b.loss_state_);
+         a.program_ == b.program_ && a.loss_state_.SameOverflow(b.loss_state_);
 }
 
 }  // namespace flowback::pt
