@@ -88,7 +88,7 @@ TEST_F(ExportedPerf, AutoFdoMakesTheSameOfBothProfiles) {
                      " -o program " PROFILED "/work.c " PROFILED
                      "/other.c &&"
                      " $F record --engine emulate -o data -- ./program >/dev/null 2>&1 &&"
-                     " $F export --to perf --object program -o perf data &&"
+                     " $F export --to perf -o perf data &&"
                      " $F export --to autofdo --object program -o text data &&"
                      " create_llvm_prof --binary=program --profile=perf --format=text --out=a &&"
                      " create_llvm_prof --binary=program --profile=text --profiler=text"
