@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "flowback/base/error.h"
 #include "flowback/replay/timeline.h"
 #include "replay/timeline/duration_counts.h"
 
@@ -58,6 +59,11 @@ class CutFunctions {
   std::unordered_map<uint32_t, Own> own_;
   std::map<uint32_t, std::unordered_map<uint32_t, InnerSums>> outermost_;  // by root
 };
+
+// Checks that the functions' own times and instructions, with those in no call, are all of the
+// timeline's. Errors: kSystem where they are not. An overview's functions are estimates, of which
+// that need not hold.
+Status CheckFunctions(const Timeline& timeline);
 
 // Adds one thread's sums by function to those of all.
 void AddSums(const CallSums& more, CallSums& to);

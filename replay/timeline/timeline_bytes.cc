@@ -15,6 +15,7 @@
 
 #include "base/number_bytes.h"
 #include "flowback/decode/code_image.h"
+#include "replay/timeline/function_sums.h"
 
 namespace flowback {
 namespace {
@@ -323,7 +324,8 @@ bool MakesSense(const Timeline& timeline) {
     if (thread.paths.empty() || thread.begin > thread.end || !calls_are_of_functions(thread))
       return false;
   return timeline.begin <= timeline.end && !timeline.paths.empty() &&
-         timeline.by_function.size() == timeline.functions.size() && CheckTimeline(timeline);
+         timeline.by_function.size() == timeline.functions.size() && CheckTimeline(timeline) &&
+         CheckFunctions(timeline);
 }
 
 }  // namespace

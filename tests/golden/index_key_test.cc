@@ -156,7 +156,7 @@ TEST_F(IndexKeyTest, IsOfAllThatDecidesAboutDecoding) {
          };
        }},
       {"filter", configured([](PtConfig& pt) { pt.address_filter = true; })},
-      {"no filter", configured([](PtConfig& pt) { pt.address_filter = false; })},
+      {"filter not recorded", configured([](PtConfig& pt) { pt.address_filter.reset(); })},
       {"MTC", configured([](PtConfig& pt) { pt.mtc_shift = pt.mtc_shift.value_or(0) + 1; })},
       {"crystal", configured([](PtConfig& pt) { ++pt.tsc_ctc_numerator; })},
       {"ratio", configured([](PtConfig& pt) { ++pt.nominal_ratio; })},
