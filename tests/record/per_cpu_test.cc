@@ -64,6 +64,8 @@ void ExpectPerfsFlow(const std::string& file, const RecordSummary& summary) {
 struct Case {
   const char* name;
   std::vector<std::string> command;
+  // perf ignores the recorder's counts, so of a loop without packets it tells one round.
+  bool perf_tells_all = true;
 };
 void PrintTo(const Case& test, std::ostream* out) { *out << test.name; }
 
@@ -81,7 +83,7 @@ TEST_P(PerCpu, TellsThreadsApart) {
   const auto summary = recorder_.Run(GetParam().command);
   ASSERT_TRUE(summary) << summary.error().message();
   ExpectEachThreadsFlow(recorder_.File("perf.data"), *summary);
-  ExpectPerfsFlow(recorder_.File("perf.data"), *summary);
+  if (GetParam().perf_tells_all) ExpectPerfsFlow(recorder_.File("perf.data"), *summary);
 }
 
 TEST_P(PerCpu, TellsThreadsApartByCountsToo) {
@@ -92,7 +94,7 @@ TEST_P(PerCpu, TellsThreadsApartByCountsToo) {
   const auto summary = recorder_.Run(GetParam().command);
   ASSERT_TRUE(summary) << summary.error().message();
   ExpectEachThreadsFlow(recorder_.File("perf.data"), *summary);
-  ExpectPerfsFlow(recorder_.File("perf.data"), *summary);
+  if (GetParam().perf_tells_all) ExpectPerfsFlow(recorder_.File("perf.data"), *summary);
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -101,8 +103,8 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"Exceptions", {Sample("exceptions")}},
                     Case{"Signals", {Sample("signals")}}, Case{"Crash", {Sample("crash")}},
                     Case{"Killed", {Program("killed")}},
-                    Case{"EndlessRecursion", {Program("loops"), "three"}},
-                    Case{"EndlessLoops", {Program("loops"), "other-thread"}},
+                    Case{"EndlessRecursion", {Program("loops"), "three"}, false},
+                    Case{"EndlessLoops", {Program("loops"), "other-thread"}, false},
                     Case{"ForkAndExec", {Program("execs"), Program("known")}},
                     Case{"Shell", {"/bin/sh", "-c", "ls / | /bin/cat; exec /bin/true"}}),
     [](const auto& test) { return std::string(test.param.name); });

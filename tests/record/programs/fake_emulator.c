@@ -68,6 +68,7 @@ API void qemu_plugin_register_vcpu_syscall_cb(
   on_call = call;
 }
 API void qemu_plugin_register_vcpu_syscall_ret_cb(void) {}
+API void qemu_plugin_reset(uint64_t id, void (*call)(uint64_t)) { (void)id, (void)call; }
 API void qemu_plugin_outs(const char* text) { (void)text; }
 
 API size_t qemu_plugin_tb_n_insns(const void* tb) { return (void)tb, kInstructions; }
