@@ -229,8 +229,8 @@ std::vector<CallPath> CallTree::Paths(uint64_t most_hi) const {
 
 // `visit(place, is_outermost)` for each step that has a function, in order: whether it is called by
 // itself on no way.
-template <class Visit>
-void CallTree::VisitFunctions(const Walk& walk, Visit visit) const {
+void CallTree::VisitFunctions(
+    const Walk& walk, const std::function<void(size_t step, bool is_outermost)>& visit) const {
   std::vector<uint32_t> on_way(functions_, 0);
   std::vector<uint32_t> way;
   for (size_t i = 0; i < walk.steps.size(); ++i) {

@@ -132,8 +132,8 @@ class CallTree {
   uint32_t New(uint32_t parent, uint32_t function);
   Walk WalkFrom(std::vector<uint32_t> roots) const;
   static CallSums OwnSums(const Node& node);
-  template <class Visit>
-  void VisitFunctions(const Walk& walk, Visit visit) const;
+  void VisitFunctions(const Walk& walk,
+                      const std::function<void(size_t step, bool is_outermost)>& visit) const;
   bool IsCut(uint32_t node) const {
     return nodes_[node].function == CallPath::kNoFunction && nodes_[node].parent != kNone;
   }
