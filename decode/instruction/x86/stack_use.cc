@@ -210,7 +210,6 @@ class Collector {
         Load(effects.other, effects.effect == Effect::kExchanges);
         break;
       case Effect::kPops:
-        if (!moved_) use.flags |= kReadsReturnAddress;
         Set(effects.other);
         break;
       case Effect::kMoves:
