@@ -21,6 +21,7 @@
 #include "capture/formats/record_decompressor.h"
 #include "capture/formats/time_order.h"
 #include "flowback/base/mapped_file.h"
+#include "flowback/capture/samples.h"
 #include "flowback/model/recording.h"
 
 namespace flowback::perf {

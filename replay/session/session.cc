@@ -27,11 +27,7 @@ class Session::Impl {
  public:
   class SpanPlay;
 
-  Impl(const SessionOptions& options, Recording recording)
-      : options_(options),
-        recording_(std::move(recording)),
-        clock_(recording_),
-        threads_(recording_) {}
+  Impl(const SessionOptions& options, Recording recording);
   ~Impl();
 
   Status Prepare();
@@ -104,6 +100,12 @@ class Session::Impl::SpanPlay {
  public:
   Player player;
 };
+
+Session::Impl::Impl(const SessionOptions& options, Recording recording)
+    : options_(options),
+      recording_(std::move(recording)),
+      clock_(recording_),
+      threads_(recording_) {}
 
 Session::Impl::~Impl() = default;
 
