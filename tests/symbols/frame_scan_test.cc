@@ -4,7 +4,6 @@
 
 #include <gtest/gtest.h>
 
-#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -12,6 +11,7 @@
 #include "replay/symbols/elf_symbols.h"
 #include "replay/symbols/symbol_file.h"
 #include "replay/symbols/unwind_table.h"
+#include "tests/support/places.h"
 
 namespace flowback::symbols {
 namespace {
@@ -58,8 +58,11 @@ void CompareFunction(const UnwindTable& table, Bytes code, uint64_t file_offset,
   }
 }
 
+// The plugin is compiled without sanitizers in every build. Their checks end in calls that never
+// return, so in code with them fewer places can be compared.
 TEST(FrameScan, SaysWhatTheTablesSay) {
-  const std::string path = std::filesystem::read_symlink("/proc/self/exe");
+  const std::string path = EmulatorPlugin();
+  if (path.empty()) GTEST_SKIP() << "this build has no plugin for the emulator";
   const UnwindTable table = UnwindTable::Read(path);
   const auto file = SymbolFile::Open(path);
   if (file->machine() != EM_X86_64) GTEST_SKIP() << "not a program for x86-64";
@@ -79,8 +82,7 @@ TEST(FrameScan, SaysWhatTheTablesSay) {
   RecordProperty("asked", static_cast<int>(sums.asked));
   RecordProperty("compared", static_cast<int>(sums.compared));
   RecordProperty("wrong", static_cast<int>(sums.wrong));
-  // Sanitized code has more ways that end in a call that never returns.
-  EXPECT_GT(sums.compared, sums.asked / 3);
+  EXPECT_GT(sums.compared, sums.asked / 2);
   EXPECT_EQ(sums.wrong, 0U);
 }
 
