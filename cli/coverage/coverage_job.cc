@@ -13,6 +13,7 @@
 #include "cli/coverage/source_reader.h"
 #include "cli/reading/reader_output.h"
 #include "cli/reading/stream_report.h"
+#include "cli/text/first_few.h"
 #include "flowback/capture/open.h"
 #include "flowback/replay/coverage_parts.h"
 
@@ -165,13 +166,7 @@ Status CoverageJob::CheckSelected() const {
 void CoverageJob::WarnOfProcesses() const {
   process_losses_.Warn("coverage");
   if (missing_images_.empty()) return;
-  constexpr size_t kNamed = 5;
-  std::string names;
-  size_t count = 0;
-  for (const std::string& path : missing_images_)
-    if (++count <= kNamed) names += (names.empty() ? "" : ", ") + path;
-  if (count > kNamed) names += fmt::format(", and {} more", count - kNamed);
-  Warn(fmt::format("coverage: no code image of {}", names));
+  Warn(fmt::format("coverage: no code image of {}", FirstFew(missing_images_, ", and ")));
 }
 
 CoverageReport CoverageJob::ReportOf(const CoverageCounts& counts, SourceLines& lines) const {

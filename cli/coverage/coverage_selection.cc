@@ -4,29 +4,23 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <ranges>
 #include <set>
 #include <utility>
 
 #include "cli/coverage/coverage_words.h"
+#include "cli/text/first_few.h"
 #include "cli/text/printable.h"
 
 namespace flowback::cli {
 namespace {
 
-constexpr size_t kNamedChoices = 5;
-
 // "there are a, b and 3 more"
 std::string ListOfChoices(const std::set<std::string>& names, const char* none) {
   if (names.empty()) return none;
-  std::string text;
-  size_t count = 0;
-  for (const std::string& name : names) {
-    if (count++ == kNamedChoices) break;
-    text += fmt::format("{}{}", text.empty() ? "" : ", ", Printable(name));
-  }
-  if (names.size() > kNamedChoices)
-    text += fmt::format(" and {} more", names.size() - kNamedChoices);
-  return "there are " + text;
+  return "there are " + FirstFew(names | std::views::transform([](const std::string& name) {
+                                   return Printable(name);
+                                 }));
 }
 
 template <class Names>
@@ -53,7 +47,7 @@ std::set<std::string> FunctionNames(const CoverageReport& report) {
   }
   std::ranges::sort(found, std::ranges::greater());
   std::set<std::string> names;
-  for (size_t i = 0; i < found.size() && names.size() < kNamedChoices; ++i)
+  for (size_t i = 0; i < found.size() && names.size() < kNamedFirst; ++i)
     names.insert(found[i].second);
   return names;
 }

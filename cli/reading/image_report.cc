@@ -6,12 +6,11 @@
 #include <algorithm>
 
 #include "cli/reading/reader_options.h"
+#include "cli/text/first_few.h"
 #include "cli/text/status.h"
 
 namespace flowback::cli {
 namespace {
-
-constexpr size_t kNamedImages = 5;
 
 // Where the right code and a whole trace can't lead.
 bool IsContradiction(LossCause cause) {
@@ -80,13 +79,10 @@ std::vector<const ImageStatus*> ImageTally::Missed(const std::vector<ImageStatus
 
 void ImageTally::WarnOfMissing(const std::vector<ImageStatus>& images,
                                const std::string& file) const {
-  std::string names;
-  size_t count = 0;
-  for (const ImageStatus* image : Missed(images))
-    if (++count <= kNamedImages) names += (names.empty() ? "" : ", ") + NameOf(*image);
-  if (count == 0) return;
-  if (count > kNamedImages) names += fmt::format(", and {} more", count - kNamedImages);
-  cli::Warn(fmt::format("{}: no code image of {}", file, names),
+  std::vector<std::string> names;
+  for (const ImageStatus* image : Missed(images)) names.push_back(NameOf(*image));
+  if (names.empty()) return;
+  cli::Warn(fmt::format("{}: no code image of {}", file, FirstFew(names, ", and ")),
             {fmt::format("`flowback info {}` tells where each was looked for", file)});
 }
 

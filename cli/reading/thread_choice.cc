@@ -9,23 +9,12 @@
 #include <vector>
 
 #include "cli/reading/reader_options.h"
+#include "cli/text/first_few.h"
 #include "cli/text/printable.h"
 #include "cli/text/status.h"
 
 namespace flowback::cli {
 namespace {
-
-constexpr size_t kNamedThreads = 5;
-
-template <class Values>
-std::string ListOfThreads(const Values& values) {
-  std::string text;
-  size_t count = 0;
-  for (const auto& value : values)
-    if (count++ < kNamedThreads) text += fmt::format("{}{}", text.empty() ? "" : ", ", value);
-  if (count > kNamedThreads) text += fmt::format(" and {} more", count - kNamedThreads);
-  return text;
-}
 
 // What there is to choose from.
 struct Choices {
@@ -43,9 +32,9 @@ struct Choices {
     }
   }
   std::string Words() const {
-    std::string text = fmt::format("the recording has the threads {}", ListOfThreads(tids));
-    if (!names.empty()) text += fmt::format(", of the names {}", ListOfThreads(names));
-    if (!cpus.empty()) text += fmt::format(", on the CPUs {}", ListOfThreads(cpus));
+    std::string text = fmt::format("the recording has the threads {}", FirstFew(tids));
+    if (!names.empty()) text += fmt::format(", of the names {}", FirstFew(names));
+    if (!cpus.empty()) text += fmt::format(", on the CPUs {}", FirstFew(cpus));
     return text;
   }
 };
@@ -81,7 +70,7 @@ Status Select(const ReaderOptions& options, Threads& threads) {
     return Fail(Error(ErrorCode::kUsage, "--tid, --comm and --cpu-list leave nothing to show")
                     .Remedy(choices.Words() + "; flowback info lists them"));
   if (!unmatched.empty())
-    Warn(fmt::format("{}: no recorded thread is chosen by it", ListOfThreads(unmatched)),
+    Warn(fmt::format("{}: no recorded thread is chosen by it", FirstFew(unmatched)),
          {choices.Words()});
   return {};
 }
