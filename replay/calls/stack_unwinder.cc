@@ -14,6 +14,7 @@
 #include "replay/symbols/elf_symbols.h"
 #include "replay/symbols/frame_expression.h"
 #include "replay/symbols/frame_scan.h"
+#include "replay/symbols/split_names.h"
 #include "replay/symbols/unwind_table.h"
 
 namespace flowback {
@@ -121,11 +122,19 @@ class StackUnwinder::Impl {
   }
 
   struct File {
-    explicit File(symbols::UnwindTable its_table) : table(std::move(its_table)) {
-      if (table.file() != nullptr) symbols = symbols::ElfSymbols::Read(*table.file(), nullptr);
+    explicit File(symbols::UnwindTable its_table) : table(std::move(its_table)) {}
+
+    // Reads the symbols when code without a table is met first, which most files lack.
+    std::optional<symbols::ElfSymbols::Hit> FindSymbol(uint64_t offset) {
+      if (!symbols) {
+        symbols.emplace();
+        if (table.file() != nullptr) *symbols = symbols::ElfSymbols::Read(*table.file(), nullptr);
+      }
+      return symbols->Find(offset);
     }
+
     symbols::UnwindTable table;
-    symbols::ElfSymbols symbols;
+    std::optional<symbols::ElfSymbols> symbols;
   };
 
   std::optional<FrameRules> RulesAt(uint64_t address) {
@@ -135,16 +144,16 @@ class StackUnwinder::Impl {
     if (file == nullptr) file = std::make_unique<File>(symbols::UnwindTable::Of(*mapping));
     const uint64_t offset = address - mapping->FileBase();
     if (auto rules = file->table.RulesAt(offset)) return rules;
-    return RulesOfCode(address, file->symbols.Find(offset));
+    return RulesOfCode(address, file->FindSymbol(offset));
   }
 
   // Of code without a table. A symbol may say where its function begins.
   std::optional<FrameRules> RulesOfCode(uint64_t address,
                                         const std::optional<symbols::ElfSymbols::Hit>& symbol) {
     const CodeMode mode = machine_ == &kX86_32 ? CodeMode::kX86_32 : mode_;
-    // What the compiler has split off a function is not called, and begins with its frame.
-    const bool is_split = symbol && symbol->name.contains(".cold");
-    if (symbol && symbol->is_function && !is_split && symbol->offset < kMostCode) {
+    // Code that was moved away from its function is not called, and begins with a frame.
+    const bool is_moved = symbol && !symbols::MovedFrom(symbol->name).empty();
+    if (symbol && symbol->is_function && !is_moved && symbol->offset < kMostCode) {
       const uint64_t begin = address - symbol->offset;
       return symbols::RulesFromBegin(Read(begin, symbol->offset + kMostAhead), symbol->offset,
                                      mode);
