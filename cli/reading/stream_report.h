@@ -13,17 +13,9 @@
 #include "flowback/model/recording.h"
 #include "flowback/replay/threads.h"
 #include "flowback/replay/time_account.h"
+#include "replay/session/has_trace.h"
 
 namespace flowback::cli {
-
-// Why a recording between functions holds no trace; empty when it does, or when all was recorded.
-std::string NeverWatched(const Recording& recording);
-inline constexpr const char* kSpanRemedy =
-    "record without --from and --until, or name functions that run (--from FUNCTION@FILE picks "
-    "one)";
-
-// Errors: kUnsupported when the recording holds no branch trace, with how to make one.
-Status CheckHasTrace(const Recording& recording);
 
 // Errors: kUnsupported where the trace is of samples, which do not tell what `command` is asked
 // for.

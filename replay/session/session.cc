@@ -10,18 +10,9 @@
 
 #include "flowback/replay/exec_times.h"
 #include "flowback/replay/span_decoder.h"
+#include "replay/session/has_trace.h"
 
 namespace flowback {
-namespace {
-
-Status CheckHasTrace(const Recording& recording) {
-  if (!recording.streams.empty()) return {};
-  return Fail(Error(ErrorCode::kUnsupported, "the recording holds no branch trace")
-                  .Remedy("record with `flowback record` or `perf record -e intel_pt//u`"));
-}
-
-}  // namespace
-
 // Its members refer to those before them and stay where they are.
 class Session::Impl {
  public:
