@@ -11,6 +11,7 @@
 #include "replay/timeline/call_relay.h"
 #include "replay/timeline/thread_teller.h"
 #include "tests/support/stream_generator.h"
+#include "tests/timeline/relay_feed.h"
 
 namespace flowback {
 namespace {
@@ -27,28 +28,6 @@ class EqualFunctions final : public FunctionFinder {
  private:
   uint64_t size_;
 };
-
-class RelayFeed final : public ExecutionConsumer {
- public:
-  explicit RelayFeed(CallRelay& relay) : relay_(relay) {}
-  void OnBlock(const BlockRun& run) override { relay_.OnBlock(run); }
-  void OnBlocks(const BlockBatch& batch) override { relay_.OnBlocks(batch); }
-  void OnEvent(const TraceEvent& event) override { relay_.OnEvent(event); }
-  void OnLoss(const DataLoss& loss) override { relay_.OnLoss(loss); }
-
- private:
-  CallRelay& relay_;
-};
-
-testing::GeneratorOptions OptionsOf(uint64_t seed) {
-  testing::GeneratorOptions options = testing::MixedOptions(seed);
-  options.tsc = options.cyc = true;
-  options.deferred_tips = false;
-  options.instructions = 20'000;
-  if (seed % 2 == 0) options.overflow_every = 0;
-  if (seed % 3 == 0) options.interrupt_every = options.handler_every = 0;
-  return options;
-}
 
 struct Told {
   std::vector<std::string> names;
@@ -137,7 +116,7 @@ TEST(CutPathsTest, FunctionsStayExact) {
   size_t at_least = 0;
   size_t cut = 0;
   for (uint64_t seed = 1; seed <= 40; ++seed) {
-    const testing::GeneratedStream stream = GenerateStream(OptionsOf(seed));
+    const testing::GeneratedStream stream = GenerateStream(CycleOptions(seed));
     const uint64_t size = seed % 2 == 0 ? 0x40 : 0x400;
     const Told whole = Tell(stream, size_t{1} << 20, size);
     for (const size_t most : {4u, 16u, 64u}) {

@@ -13,6 +13,7 @@
 #include "replay/timeline/cycle_shares.h"
 #include "replay/timeline/thread_teller.h"
 #include "tests/support/stream_generator.h"
+#include "tests/timeline/relay_feed.h"
 
 namespace flowback {
 namespace {
@@ -95,25 +96,8 @@ class TrueTeller final : public ExecutionConsumer, private CallListener {
   bool off_ = true;
 };
 
-class RelayFeed final : public ExecutionConsumer {
- public:
-  explicit RelayFeed(CallRelay& relay) : relay_(relay) {}
-  void OnBlock(const BlockRun& run) override { relay_.OnBlock(run); }
-  void OnBlocks(const BlockBatch& batch) override { relay_.OnBlocks(batch); }
-  void OnEvent(const TraceEvent& event) override { relay_.OnEvent(event); }
-  void OnLoss(const DataLoss& loss) override { relay_.OnLoss(loss); }
-
- private:
-  CallRelay& relay_;
-};
-
 testing::GeneratorOptions OptionsOf(uint64_t seed) {
-  testing::GeneratorOptions options = testing::MixedOptions(seed);
-  options.tsc = options.cyc = true;
-  options.deferred_tips = false;
-  options.instructions = 20'000;
-  if (seed % 2 == 0) options.overflow_every = 0;
-  if (seed % 3 == 0) options.interrupt_every = options.handler_every = 0;
+  testing::GeneratorOptions options = CycleOptions(seed);
   if (seed % 3 == 0) options.system_calls = options.filter = false;
   return options;
 }
