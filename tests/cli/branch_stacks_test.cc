@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "tests/cli/run_program.h"
+#include "tests/cli/stack_account.h"
 #include "tests/golden/shared_traces.h"
 
 namespace flowback::test {
@@ -64,18 +65,6 @@ const std::vector<Known>& AllKnown() {
        {{"no code image", 16}}},
   };
   return all;
-}
-
-// What became of the records, and how often each loss.
-std::map<std::string, uint64_t> AccountOf(const json& info) {
-  std::map<std::string, uint64_t> account;
-  for (const json& stream : info["streams"]) {
-    account["decoded"] += stream["bytes_decoded"].get<uint64_t>();
-    account["lost"] += stream["bytes_lost"].get<uint64_t>();
-  }
-  for (const json& loss : info["losses"])
-    if (loss["bytes"].is_number() && loss["bytes"] != 0) account[loss["cause"]] = loss["count"];
-  return account;
 }
 
 class BranchStacks : public testing::TestWithParam<Known> {

@@ -9,24 +9,13 @@
 #include <vector>
 
 #include "tests/cli/run_program.h"
+#include "tests/cli/stack_account.h"
 #include "tests/support/elf_writer.h"
 
 namespace flowback::test {
 namespace {
 
 using nlohmann::json;
-
-// What became of the records, and how often each loss.
-std::map<std::string, uint64_t> AccountOf(const json& info) {
-  std::map<std::string, uint64_t> account;
-  for (const json& stream : info["streams"]) {
-    account["decoded"] += stream["bytes_decoded"].get<uint64_t>();
-    account["lost"] += stream["bytes_lost"].get<uint64_t>();
-  }
-  for (const json& loss : info["losses"])
-    if (loss["bytes"].is_number() && loss["bytes"] != 0) account[loss["cause"]] = loss["count"];
-  return account;
-}
 
 // Text of stacks in programs that are made here.
 class StackText : public testing::Test {

@@ -12,6 +12,8 @@ import sys
 import tempfile
 import unittest
 
+from commands import run
+
 FLOWBACK = os.path.abspath(sys.argv[1])
 CXX = sys.argv[2]
 SHARED = os.environ.get("FLOWBACK_SHARED") or os.path.join(sys.argv[3], "..", "shared")
@@ -32,13 +34,6 @@ int main(int argc, char** argv) {
   return 0;
 }
 """
-
-
-def run(words, status=0, **more):
-    done = subprocess.run(words, capture_output=True, text=True, check=False, **more)
-    if done.returncode != status:
-        raise AssertionError(f"{words}: status {done.returncode}, not {status}: {done.stderr}")
-    return done
 
 
 class Own(unittest.TestCase):

@@ -7,24 +7,17 @@ import json
 import os
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
 import unittest
 
+from commands import output_of
 from generated_program import generate
 
 FLOWBACK = os.path.abspath(sys.argv[1])
 CC = sys.argv[2]
 SEEDS = range(4)
 FUNCTIONS = 150
-
-
-def run(words, **more):
-    done = subprocess.run(words, capture_output=True, text=True, check=False, **more)
-    if done.returncode != 0:
-        raise AssertionError(f"{words}: status {done.returncode}: {done.stderr}")
-    return done.stdout
 
 
 class Generated(unittest.TestCase):
@@ -37,10 +30,10 @@ class Generated(unittest.TestCase):
             file.write(generate(seed, FUNCTIONS))
 
     def build(self, name, *options):
-        run([CC, "-x", "c", "a.c", "-o", name, *options], cwd=self.folder)
+        output_of([CC, "-x", "c", "a.c", "-o", name, *options], cwd=self.folder)
 
     def record(self, name):
-        run([FLOWBACK, "record", "--engine", "emulate", "-o", name + ".data", "--", "./" + name], cwd=self.folder)
+        output_of([FLOWBACK, "record", "--engine", "emulate", "-o", name + ".data", "--", "./" + name], cwd=self.folder)
 
     @unittest.skipUnless(shutil.which("gcov"), "gcov is not installed")
     def test_as_gcov(self):
@@ -49,11 +42,11 @@ class Generated(unittest.TestCase):
                 self.write(seed)
                 self.build("counted", "-O0", "-g", "--coverage")
                 self.build("own", "-O0", "-g")
-                run(["./counted"], cwd=self.folder)
+                output_of(["./counted"], cwd=self.folder)
                 self.record("own")
-                gcov = json.loads(run(["gcov", "--json-format", "--stdout", "-b", "counted-a.gcda"], cwd=self.folder))
+                gcov = json.loads(output_of(["gcov", "--json-format", "--stdout", "-b", "counted-a.gcda"], cwd=self.folder))
                 told = [json.loads(line) for line in
-                        run([FLOWBACK, "coverage", "own.data", "--object", "own", "--include", "a.c", "--json"],
+                        output_of([FLOWBACK, "coverage", "own.data", "--object", "own", "--include", "a.c", "--json"],
                             cwd=self.folder).splitlines()]
                 self.compare(gcov["files"][0], told)
 
@@ -86,11 +79,11 @@ class Generated(unittest.TestCase):
                 self.build("bare", option, "-DBARE", "-nostdlib", "-static", "-no-pie", "-fno-stack-protector",
                            "-Wl,--build-id")
                 self.record("bare")
-                text = run([FLOWBACK, "coverage", "bare.data", "--object", "bare", "--format", "annotate"],
+                text = output_of([FLOWBACK, "coverage", "bare.data", "--object", "bare", "--format", "annotate"],
                            cwd=self.folder)
                 ours = {int(address, 16): int(count) for count, address in
                         re.findall(r"^ *([0-9]+)   ([0-9a-f]+)   ", text, re.MULTILINE)}
-                run(["valgrind", "--tool=callgrind", "--dump-instr=yes", "--compress-pos=no", "--compress-strings=no",
+                output_of(["valgrind", "--tool=callgrind", "--dump-instr=yes", "--compress-pos=no", "--compress-strings=no",
                      "--callgrind-out-file=a.out", "./bare"], cwd=self.folder)
                 theirs = self.callgrind()
                 self.assertGreater(len(theirs), 2000)

@@ -7,22 +7,16 @@ import json
 import os
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
 import unittest
+
+from commands import run
 
 FLOWBACK = os.path.abspath(sys.argv[1])
 CC, STRIP = sys.argv[2:4]
 PROGRAM = os.path.abspath(sys.argv[4])
 ENTRIES = ("main", "both_ways", "one_way", "never_small", "never_large")
-
-
-def run(words, **more):
-    done = subprocess.run(words, capture_output=True, text=True, check=False, **more)
-    if done.returncode != 0:
-        raise AssertionError(f"{words}: status {done.returncode}: {done.stderr}")
-    return done
 
 
 def marked(mark):

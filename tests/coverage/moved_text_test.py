@@ -8,22 +8,16 @@ import json
 import os
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
 import unittest
+
+from commands import output_of
 
 FLOWBACK = os.path.abspath(sys.argv[1])
 CC = sys.argv[2]
 PROGRAM = os.path.abspath(sys.argv[3])
 SAME = ("mremap", "copy", "at once", "memfd", "part")
-
-
-def run(words, **more):
-    done = subprocess.run(words, capture_output=True, text=True, check=False, **more)
-    if done.returncode != 0:
-        raise AssertionError(f"{words}: status {done.returncode}: {done.stderr}")
-    return done.stdout
 
 
 class MovedText(unittest.TestCase):
@@ -32,13 +26,13 @@ class MovedText(unittest.TestCase):
         self.addCleanup(shutil.rmtree, self.folder)
 
     def build(self, *options):
-        run([CC, "-x", "c", PROGRAM, "-o", "moved", "-O1", "-g", *options], cwd=self.folder)
+        output_of([CC, "-x", "c", PROGRAM, "-o", "moved", "-O1", "-g", *options], cwd=self.folder)
 
     def record(self, way, engine="emulate"):
-        run([FLOWBACK, "record", "--engine", engine, "-o", "a.data", "--", "./moved", way], cwd=self.folder)
+        output_of([FLOWBACK, "record", "--engine", engine, "-o", "a.data", "--", "./moved", way], cwd=self.folder)
 
     def functions(self):
-        text = run([FLOWBACK, "coverage", "a.data", "--object", "moved", "--json"], cwd=self.folder)
+        text = output_of([FLOWBACK, "coverage", "a.data", "--object", "moved", "--json"], cwd=self.folder)
         told = [json.loads(line) for line in text.splitlines()]
         return {each["function"]: each for each in told if each["type"] == "function"}
 
@@ -50,22 +44,22 @@ class MovedText(unittest.TestCase):
             self.assertEqual(functions[name]["executed"], "no", name)
 
     def expect_named(self):
-        calls = run([FLOWBACK, "decode", "a.data", "--as", "calls"], cwd=self.folder)
+        calls = output_of([FLOWBACK, "decode", "a.data", "--as", "calls"], cwd=self.folder)
         self.assertEqual([calls.count(f"-> {name} ") for name in ("both", "after")], [2, 1])
-        text = run([FLOWBACK, "timeline", "a.data", "--function", "after", "--json"], cwd=self.folder)
+        text = output_of([FLOWBACK, "timeline", "a.data", "--function", "after", "--json"], cwd=self.folder)
         self.assertIn('"after"', text)
 
     # A profile has the code of `after`, and no export names the memory that it was moved to.
     def expect_exported(self):
-        profile = run([FLOWBACK, "export", "a.data", "--to", "autofdo", "--object", "moved", "-o", "-"],
+        profile = output_of([FLOWBACK, "export", "a.data", "--to", "autofdo", "--object", "moved", "-o", "-"],
                       cwd=self.folder)
         self.assertRegex(profile, rf"(?m)^{self.offset('after'):x}-[0-9a-f]+:1$")
-        self.assertNotIn(".code", run([FLOWBACK, "export", "a.data", "--to", "brstack", "-o", "-"], cwd=self.folder))
+        self.assertNotIn(".code", output_of([FLOWBACK, "export", "a.data", "--to", "brstack", "-o", "-"], cwd=self.folder))
 
     def offset(self, name):
         with open(os.path.join(self.folder, "moved"), "rb") as file:
             fixed = file.read(18)[16] == 2
-        address = int(re.search(rf"(?m)^([0-9a-f]+) . {name}$", run(["nm", "moved"], cwd=self.folder)).group(1), 16)
+        address = int(re.search(rf"(?m)^([0-9a-f]+) . {name}$", output_of(["nm", "moved"], cwd=self.folder)).group(1), 16)
         return address - 0x400000 if fixed else address
 
     def test_the_same_bytes_are_the_files(self):

@@ -10,22 +10,16 @@ import random
 import re
 import shutil
 import struct
-import subprocess
 import sys
 import tempfile
 import unittest
+
+from commands import output_of
 
 FLOWBACK = os.path.abspath(sys.argv[1])
 SHARED = os.environ.get("FLOWBACK_SHARED") or os.path.join(sys.argv[2], "..", "shared")
 GENERATED = os.path.join(SHARED, "traces", "generated")
 DAMAGED = ("hello", "retmix", "coverage", "signals-async", "strings", "dlopen-aslr")
-
-
-def run(words):
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        raise AssertionError(f"{words}: status {done.returncode}: {done.stderr}")
-    return done.stdout
 
 
 def loads(path):
@@ -70,7 +64,7 @@ class Reachable(unittest.TestCase):
 
     def told(self, recording, name):
         """What coverage says of each instruction of an object: a count, ##### or ?????."""
-        text = run([FLOWBACK, "coverage", recording, "--symfs", os.path.join(GENERATED, "images"), "--object", name,
+        text = output_of([FLOWBACK, "coverage", recording, "--symfs", os.path.join(GENERATED, "images"), "--object", name,
                     "--format", "annotate"])
         return {int(address, 16): mark for mark, address in
                 re.findall(r"^ *([0-9]+|#####|\?\?\?\?\?)   ([0-9a-f]+)   ", text, re.MULTILINE)}
