@@ -2,6 +2,7 @@
 #include "replay/coverage/reachable_code.h"
 
 #include <algorithm>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -160,15 +161,16 @@ ReachableCode::ReachableCode(const CoverageCounts& counts, const Open& open) {
     // The vDSO calls nobody.
     if (object.id.made_at_run_time || object.id.path == kVdso) continue;
     const Result<ObjectImage> image = open(object.id);
-    const CodeReferences references = image ? ReferencesOf(*image) : CodeReferences();
+    CodeReferences references = image ? ReferencesOf(*image) : CodeReferences();
     any_export_ |= !references.known || AsksForNamesAtRunTime(references);
-    names_.insert(references.names.begin(), references.names.end());
-    const auto number = static_cast<uint32_t>(ids_.size());
-    ids_.push_back(object.id);
+    names_.merge(references.names);
+    const auto number = static_cast<uint32_t>(objects_.size());
     for (const std::string& word : references.words)
       if (const auto [known, is_new] = words_.emplace(word, number); !is_new)
         known->second = kSeveral;
     needed_.insert(references.needed.begin(), references.needed.end());
+    references.names = references.words = {};
+    objects_.push_back({object.id, std::move(references)});
   }
 }
 
@@ -182,13 +184,16 @@ bool ReachableCode::IsAskedFor(const std::string& name, uint32_t object) const {
 std::vector<bool> ReachableCode::Of(const ObjectImage& image, const StaticCode& code,
                                     const std::vector<uint64_t>& times) const {
   if (image.mode() != CodeMode::kX86_64) return {};
-  const CodeReferences references = ReferencesOf(image);
+  const auto own = std::ranges::find_if(
+      objects_, [&](const Object& object) { return object.id.SameObject(image.id()); });
+  // The constructor leaves the vDSO out.
+  std::optional<CodeReferences> left_out;
+  if (own == objects_.end()) left_out = ReferencesOf(image);
+  const CodeReferences& references = left_out ? *left_out : own->references;
   if (!references.known) return {};
   CodeReach reach(image, code, image.content()->elf && image.content()->elf->position_independent);
   const std::string name(BaseName(image.id().path));
-  const auto own =
-      std::ranges::find_if(ids_, [&](const ObjectId& id) { return id.SameObject(image.id()); });
-  const auto number = static_cast<uint32_t>(own - ids_.begin());
+  const auto number = static_cast<uint32_t>(own - objects_.begin());
   const bool is_loaded_by_name =
       !references.is_program && !needed_.contains(references.soname) && !needed_.contains(name);
   for (const auto& [symbol, address] : references.exports)

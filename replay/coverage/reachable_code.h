@@ -26,6 +26,7 @@
 #include "flowback/replay/coverage_counts.h"
 #include "flowback/replay/object_image.h"
 #include "flowback/replay/static_code.h"
+#include "replay/symbols/code_references.h"
 
 namespace flowback {
 
@@ -47,9 +48,14 @@ class ReachableCode {
   // Whether a file of the process asks for the object's export of that name.
   bool IsAskedFor(const std::string& name, uint32_t object) const;
 
-  std::vector<ObjectId> ids_;
+  struct Object {
+    ObjectId id;
+    symbols::CodeReferences references;  // without what is in names_ and words_
+  };
+
+  std::vector<Object> objects_;
   std::unordered_set<std::string> names_;            // that some file asks for
-  std::unordered_map<std::string, uint32_t> words_;  // in data: of which object in ids_, or several
+  std::unordered_map<std::string, uint32_t> words_;  // in data: of which of objects_, or several
   std::unordered_set<std::string> needed_;
   bool any_export_ = false;  // any name may have been asked for
 };
