@@ -2,10 +2,7 @@
 #include "cli/record/decoded_check.h"
 
 #include "cli/reading/losses.h"
-#include "flowback/capture/open.h"
-#include "flowback/decode/recording_code.h"
-#include "flowback/decode/stream_input.h"
-#include "flowback/decode/trace_source.h"
+#include "flowback/session.h"
 
 namespace flowback::cli {
 
@@ -14,22 +11,18 @@ std::optional<DecodedCheck> CheckDecoded(const RecordSummary& summary,
   const bool whole = !summary.failure && summary.overwritten_bytes == 0 && summary.files <= 1;
   if (summary.events || !whole || options.files.pipe >= 0 || !options.files.raw_directory.empty())
     return std::nullopt;
-  OpenOptions open;
-  open.input = options.files.output;
-  const Result<Recording> recording = OpenRecording(open);
-  if (!recording || !OpenSource(*recording)) return std::nullopt;
-  const auto code = RecordingCode::Load(*recording, {});
-  if (!code) return std::nullopt;
-  StreamInputs inputs(*recording, *code, Resync::kEarliest);
+  SessionOptions read;
+  read.open.input = options.files.output;
+  read.open.whole_streams = false;  // a long trace does not lie in memory as a whole
+  Result<Session> session = Session::Open(read);
+  if (!session) return std::nullopt;
+  const auto sums = session->Sum();
+  if (!sums) return std::nullopt;
   DecodedCheck check;
-  for (const Stream& stream : recording->streams) {
-    const auto decoder = inputs.source().MakeDecoder("");
-    if (!decoder) return std::nullopt;
-    const auto flow = (*decoder)->Summarize(inputs.For(stream));
-    if (!flow) return std::nullopt;
-    check.instructions += flow->digest.count;
-    if (check.first_loss.empty() && !flow->losses.empty())
-      check.first_loss = LossText(flow->losses.front());
+  for (const ThreadTotals& sum : *sums) {
+    check.instructions += sum.totals.digest.count;
+    if (check.first_loss.empty() && !sum.totals.losses.empty())
+      check.first_loss = LossText(sum.totals.losses.front());
   }
   return check;
 }
