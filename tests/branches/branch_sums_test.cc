@@ -160,7 +160,7 @@ TEST(BranchSums, CountsPredictionsOfBranchesThatWereNotTaken) {
   BlockRun run = NotTaken(0x1000, 4);
   run.branch = Cycles(0, true);
   sums.OnBlock(run);
-  const BranchSum& sum = At(sums.Take(), 0x1003);
+  const BranchSum sum = At(sums.Take(), 0x1003);
   EXPECT_EQ(sum.not_taken, 1u);
   EXPECT_EQ(sum.taken.wrong, 1u);
   EXPECT_EQ(sum.taken.times, 0u);
