@@ -15,11 +15,11 @@
 
 #include "cli/branches/hot_functions.h"
 #include "cli/coverage/instruction_lines.h"
-#include "cli/text/json.h"
-#include "cli/text/path_text.h"
-#include "cli/text/printable.h"
-#include "cli/text/quantity.h"
 #include "decode/instruction/disassemble.h"
+#include "replay/writers/text/counted.h"
+#include "replay/writers/text/json.h"
+#include "replay/writers/text/path_text.h"
+#include "replay/writers/text/printable.h"
 
 namespace flowback::cli {
 namespace {

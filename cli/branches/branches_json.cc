@@ -8,7 +8,7 @@
 #include "cli/branches/branches_view.h"
 #include "cli/branches/place_text.h"
 #include "cli/listing/flow_printer.h"
-#include "cli/text/json.h"
+#include "replay/writers/text/json.h"
 
 namespace flowback::cli {
 

@@ -5,7 +5,7 @@
 #include "cli/branches/branches_view.h"
 #include "cli/branches/memory_view.h"
 #include "cli/branches/place_text.h"
-#include "cli/text/json.h"
+#include "replay/writers/text/json.h"
 
 namespace flowback::cli {
 namespace {

@@ -14,7 +14,7 @@
 
 #include "cli/branches/memory_view.h"
 #include "cli/branches/place_text.h"
-#include "cli/text/quantity.h"
+#include "replay/writers/text/counted.h"
 
 namespace flowback::cli {
 namespace {

@@ -3,8 +3,8 @@
 
 #include <fmt/format.h>
 
-#include "cli/text/path_text.h"
-#include "cli/text/printable.h"
+#include "replay/writers/text/path_text.h"
+#include "replay/writers/text/printable.h"
 
 namespace flowback::cli {
 

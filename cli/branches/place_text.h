@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "cli/reading/opened_recording.h"
-#include "cli/text/json.h"
+#include "replay/writers/text/json.h"
 
 namespace flowback::cli {
 

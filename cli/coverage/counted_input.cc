@@ -8,10 +8,10 @@
 #include "cli/reading/cut_files.h"
 #include "cli/reading/stream_report.h"
 #include "cli/reading/time_words.h"
-#include "cli/text/printable.h"
 #include "cli/text/status.h"
 #include "flowback/replay/coverage_counter.h"
 #include "flowback/replay/span_decoder.h"
+#include "replay/writers/text/printable.h"
 
 namespace flowback::cli {
 

@@ -13,9 +13,9 @@
 #include "cli/coverage/source_reader.h"
 #include "cli/reading/reader_output.h"
 #include "cli/reading/stream_report.h"
-#include "cli/text/first_few.h"
 #include "flowback/capture/open.h"
 #include "flowback/replay/coverage_parts.h"
+#include "replay/writers/text/first_few.h"
 
 namespace flowback::cli {
 

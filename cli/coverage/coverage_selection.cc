@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "cli/coverage/coverage_words.h"
-#include "cli/text/first_few.h"
-#include "cli/text/printable.h"
+#include "replay/writers/text/first_few.h"
+#include "replay/writers/text/printable.h"
 
 namespace flowback::cli {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "cli/text/printable.h"
+#include "replay/writers/text/printable.h"
 
 namespace flowback::cli {
 

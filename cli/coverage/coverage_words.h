@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
-#include "cli/text/path_text.h"
 #include "flowback/replay/coverage_report.h"
+#include "replay/writers/text/path_text.h"
 
 namespace flowback::cli {
 

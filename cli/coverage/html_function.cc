@@ -9,7 +9,7 @@
 #include "cli/coverage/branch_arrows.h"
 #include "cli/coverage/coverage_words.h"
 #include "cli/coverage/instruction_lines.h"
-#include "cli/text/xml.h"
+#include "replay/writers/text/xml.h"
 
 namespace flowback::cli {
 namespace {

@@ -14,7 +14,7 @@
 #include "cli/coverage/coverage_words.h"
 #include "cli/coverage/instruction_lines.h"
 #include "cli/coverage/source_reader.h"
-#include "cli/text/printable.h"
+#include "replay/writers/text/printable.h"
 
 namespace flowback::cli {
 namespace {

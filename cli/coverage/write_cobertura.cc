@@ -10,7 +10,7 @@
 #include "cli/coverage/by_source.h"
 #include "cli/coverage/coverage_view.h"
 #include "cli/coverage/coverage_words.h"
-#include "cli/text/xml.h"
+#include "replay/writers/text/xml.h"
 
 namespace flowback::cli {
 namespace {

@@ -14,7 +14,7 @@
 #include "cli/coverage/html_function.h"
 #include "cli/coverage/instruction_lines.h"
 #include "cli/coverage/source_reader.h"
-#include "cli/text/xml.h"
+#include "replay/writers/text/xml.h"
 
 namespace flowback::cli {
 namespace {

@@ -8,7 +8,7 @@
 #include "cli/coverage/by_source.h"
 #include "cli/coverage/coverage_view.h"
 #include "cli/coverage/coverage_words.h"
-#include "cli/text/json.h"
+#include "replay/writers/text/json.h"
 
 namespace flowback::cli {
 namespace {

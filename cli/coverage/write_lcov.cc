@@ -10,7 +10,7 @@
 
 #include "cli/coverage/by_source.h"
 #include "cli/coverage/coverage_view.h"
-#include "cli/text/printable.h"
+#include "replay/writers/text/printable.h"
 
 namespace flowback::cli {
 namespace {

@@ -25,7 +25,6 @@
 #include "cli/reading/reading_job.h"
 #include "cli/reading/stream_report.h"
 #include "cli/reading/time_words.h"
-#include "cli/text/json.h"
 #include "cli/text/status.h"
 #include "cli/text/terminal_session.h"
 #include "flowback/replay/functions.h"
@@ -33,6 +32,7 @@
 #include "flowback/replay/span_decoder.h"
 #include "replay/flow/kept_sums.h"
 #include "replay/threads/thread_lives.h"
+#include "replay/writers/text/json.h"
 
 namespace flowback::cli {
 namespace {

@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "cli/text/json.h"
-#include "cli/text/printable.h"
+#include "replay/writers/text/json.h"
+#include "replay/writers/text/printable.h"
 
 namespace flowback::cli {
 namespace {

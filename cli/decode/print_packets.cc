@@ -14,8 +14,8 @@
 
 #include "base/ordered_pipeline.h"
 #include "cli/decode/listings.h"
-#include "cli/text/json.h"
 #include "flowback/decode/trace_source.h"
+#include "replay/writers/text/json.h"
 
 namespace flowback::cli {
 namespace {

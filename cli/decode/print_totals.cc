@@ -6,8 +6,8 @@
 #include <span>
 
 #include "cli/decode/listings.h"
-#include "cli/text/json.h"
-#include "cli/text/printable.h"
+#include "replay/writers/text/json.h"
+#include "replay/writers/text/printable.h"
 
 namespace flowback::cli {
 namespace {

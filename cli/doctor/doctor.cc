@@ -15,10 +15,10 @@
 #include "cli/doctor/doctor_verdicts.h"
 #include "cli/options/arguments.h"
 #include "cli/text/output.h"
-#include "cli/text/printable.h"
 #include "cli/text/status.h"
 #include "flowback/base/mapped_file.h"
 #include "flowback/capture/record.h"
+#include "replay/writers/text/printable.h"
 
 namespace flowback::cli {
 namespace {

@@ -8,9 +8,9 @@
 #include <optional>
 
 #include "cli/branches/branch_totals.h"
-#include "cli/text/path_text.h"
 #include "cli/text/status.h"
 #include "decode/code/image_store.h"
+#include "replay/writers/text/path_text.h"
 
 namespace flowback::cli {
 namespace {

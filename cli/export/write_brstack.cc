@@ -13,8 +13,8 @@
 #include "cli/export/moved_text.h"
 #include "cli/export/sampled_stacks.h"
 #include "cli/export/stack_text.h"
-#include "cli/text/printable.h"
 #include "cli/text/status.h"
+#include "replay/writers/text/printable.h"
 
 namespace flowback::cli {
 namespace {

@@ -11,9 +11,9 @@
 #include "cli/help/function_hint.h"
 #include "cli/options/arguments.h"
 #include "cli/text/output.h"
-#include "cli/text/printable.h"
 #include "cli/text/status.h"
 #include "flowback/capture/open.h"
+#include "replay/writers/text/printable.h"
 
 namespace flowback::cli {
 namespace {

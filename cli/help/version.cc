@@ -6,10 +6,10 @@
 
 #include "cli/command.h"
 #include "cli/options/arguments.h"
-#include "cli/text/json.h"
 #include "cli/text/output.h"
 #include "cli/text/status.h"
 #include "flowback/decode/decoder.h"
+#include "replay/writers/text/json.h"
 
 namespace flowback::cli {
 

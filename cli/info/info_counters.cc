@@ -10,8 +10,8 @@
 
 #include "cli/info/info_report.h"
 #include "cli/text/counters.h"
-#include "cli/text/printable.h"
 #include "flowback/capture/named_regions.h"
+#include "replay/writers/text/printable.h"
 
 namespace flowback::cli {
 namespace {

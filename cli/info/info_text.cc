@@ -11,8 +11,8 @@
 #include "cli/info/info_effort.h"
 #include "cli/info/info_report.h"
 #include "cli/reading/stream_report.h"
-#include "cli/text/printable.h"
 #include "flowback/model/call_samples.h"
+#include "replay/writers/text/printable.h"
 
 namespace flowback::cli {
 namespace {

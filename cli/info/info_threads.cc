@@ -9,7 +9,7 @@
 #include "base/saturated.h"
 #include "cli/info/info_report.h"
 #include "cli/reading/stream_report.h"
-#include "cli/text/printable.h"
+#include "replay/writers/text/printable.h"
 
 namespace flowback::cli {
 namespace {

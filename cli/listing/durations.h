@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <string>
 
-#include "cli/text/json.h"
 #include "flowback/replay/recording_clock.h"
+#include "replay/writers/text/json.h"
 
 namespace flowback::cli {
 

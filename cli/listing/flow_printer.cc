@@ -8,8 +8,8 @@
 
 #include "cli/listing/instruction_text.h"
 #include "cli/listing/line_text.h"
-#include "cli/text/json.h"
-#include "cli/text/printable.h"
+#include "replay/writers/text/json.h"
+#include "replay/writers/text/printable.h"
 
 namespace flowback::cli {
 

@@ -9,8 +9,8 @@
 
 #include "cli/listing/flow_printer.h"
 #include "cli/listing/source_columns.h"
-#include "cli/text/json.h"
-#include "cli/text/printable.h"
+#include "replay/writers/text/json.h"
+#include "replay/writers/text/printable.h"
 
 namespace flowback::cli {
 

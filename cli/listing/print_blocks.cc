@@ -6,7 +6,7 @@
 
 #include "cli/listing/flow_printer.h"
 #include "cli/listing/source_columns.h"
-#include "cli/text/json.h"
+#include "replay/writers/text/json.h"
 
 namespace flowback::cli {
 namespace {

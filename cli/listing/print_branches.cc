@@ -6,7 +6,7 @@
 #include <iterator>
 
 #include "cli/listing/flow_printer.h"
-#include "cli/text/json.h"
+#include "replay/writers/text/json.h"
 
 namespace flowback::cli {
 namespace {

@@ -23,10 +23,10 @@
 #include "cli/listing/function_filter.h"
 #include "cli/listing/off_cpu.h"
 #include "cli/listing/source_columns.h"
-#include "cli/text/json.h"
-#include "cli/text/printable.h"
 #include "flowback/replay/call_stack.h"
 #include "flowback/replay/exec_times.h"
+#include "replay/writers/text/json.h"
+#include "replay/writers/text/printable.h"
 
 namespace flowback::cli {
 namespace {

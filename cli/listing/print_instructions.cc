@@ -8,7 +8,7 @@
 
 #include "cli/listing/flow_printer.h"
 #include "cli/listing/instruction_text.h"
-#include "cli/text/json.h"
+#include "replay/writers/text/json.h"
 
 namespace flowback::cli {
 namespace {

@@ -8,8 +8,8 @@
 #include <string>
 
 #include "cli/listing/flow_printer.h"
-#include "cli/text/json.h"
 #include "replay/samples/sample_assembler.h"
+#include "replay/writers/text/json.h"
 
 namespace flowback::cli {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "cli/listing/source_columns.h"
 
-#include "cli/text/printable.h"
+#include "replay/writers/text/printable.h"
 
 namespace flowback::cli {
 namespace {

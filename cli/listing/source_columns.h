@@ -5,7 +5,7 @@
 #include <string>
 
 #include "cli/listing/flow_printer.h"
-#include "cli/text/json.h"
+#include "replay/writers/text/json.h"
 
 namespace flowback::cli {
 

@@ -14,10 +14,10 @@
 #include "cli/command.h"
 #include "cli/coverage/part_output.h"
 #include "cli/options/arguments.h"
-#include "cli/text/json.h"
 #include "cli/text/output.h"
 #include "cli/text/status.h"
 #include "flowback/replay/coverage_parts.h"
+#include "replay/writers/text/json.h"
 
 namespace flowback::cli {
 namespace {

@@ -6,8 +6,8 @@
 #include <algorithm>
 
 #include "cli/reading/reader_options.h"
-#include "cli/text/first_few.h"
 #include "cli/text/status.h"
+#include "replay/writers/text/first_few.h"
 
 namespace flowback::cli {
 namespace {

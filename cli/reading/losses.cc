@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
-#include "cli/text/printable.h"
 #include "cli/text/status.h"
+#include "replay/writers/text/printable.h"
 
 namespace flowback::cli {
 namespace {

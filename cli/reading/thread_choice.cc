@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "cli/reading/reader_options.h"
-#include "cli/text/first_few.h"
-#include "cli/text/printable.h"
 #include "cli/text/status.h"
+#include "replay/writers/text/first_few.h"
+#include "replay/writers/text/printable.h"
 
 namespace flowback::cli {
 namespace {

@@ -14,12 +14,12 @@
 
 #include "cli/record/record_output.h"
 #include "cli/text/counters.h"
-#include "cli/text/json.h"
 #include "cli/text/output.h"
-#include "cli/text/printable.h"
 #include "cli/text/process_ends.h"
-#include "cli/text/quantity.h"
 #include "cli/text/status.h"
+#include "replay/writers/text/counted.h"
+#include "replay/writers/text/json.h"
+#include "replay/writers/text/printable.h"
 
 namespace flowback::cli {
 namespace {

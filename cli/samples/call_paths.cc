@@ -9,10 +9,10 @@
 #include <tuple>
 #include <utility>
 
-#include "cli/text/json.h"
-#include "cli/text/path_text.h"
-#include "cli/text/printable.h"
 #include "flowback/decode/code_image.h"
+#include "replay/writers/text/json.h"
+#include "replay/writers/text/path_text.h"
+#include "replay/writers/text/printable.h"
 
 namespace flowback::cli {
 namespace {

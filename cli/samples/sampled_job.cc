@@ -8,7 +8,7 @@
 
 #include "cli/samples/call_paths.h"
 #include "cli/stack/stack_moment.h"
-#include "cli/text/json.h"
+#include "replay/writers/text/json.h"
 
 namespace flowback::cli {
 namespace {

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "cli/samples/sampled_report.h"
-#include "cli/text/json.h"
+#include "replay/writers/text/json.h"
 
 namespace flowback::cli {
 namespace {

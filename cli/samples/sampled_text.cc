@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "cli/samples/sampled_report.h"
-#include "cli/text/printable.h"
+#include "replay/writers/text/printable.h"
 
 namespace flowback::cli {
 namespace {

@@ -3,7 +3,7 @@
 
 #include "cli/reading/losses.h"
 #include "cli/stack/stack_report.h"
-#include "cli/text/json.h"
+#include "replay/writers/text/json.h"
 
 namespace flowback::cli {
 namespace {

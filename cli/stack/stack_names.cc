@@ -5,8 +5,8 @@
 
 #include <iterator>
 
-#include "cli/text/path_text.h"
-#include "cli/text/printable.h"
+#include "replay/writers/text/path_text.h"
+#include "replay/writers/text/printable.h"
 
 namespace flowback::cli {
 

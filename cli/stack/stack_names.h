@@ -9,10 +9,10 @@
 #include <utility>
 #include <vector>
 
-#include "cli/text/json.h"
 #include "flowback/replay/source_lines.h"
 #include "flowback/replay/symbolizer.h"
 #include "flowback/replay/thread_stack.h"
+#include "replay/writers/text/json.h"
 
 namespace flowback::cli {
 

@@ -5,7 +5,7 @@
 
 #include "cli/reading/losses.h"
 #include "cli/stack/stack_report.h"
-#include "cli/text/printable.h"
+#include "replay/writers/text/printable.h"
 
 namespace flowback::cli {
 namespace {

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "cli/text/printable.h"
+#include "replay/writers/text/printable.h"
 
 namespace flowback::cli {
 namespace {

@@ -20,24 +20,18 @@ Output::Output() : Output(STDOUT_FILENO, "standard output") {}
 
 Output::Output(int fd, std::string name) : fd_(fd), name_(std::move(name)) {
   std::signal(SIGPIPE, SIG_IGN);
-  buffer_.reserve(kWriteSize + kWriteSize / 8);
+  buffer().reserve(kMostWrite + kMostWrite / 8);
 }
 
 Output::Output(Output&& other) noexcept
-    : fd_(std::exchange(other.fd_, -1)),
+    : TextSink(std::move(other)),
+      fd_(std::exchange(other.fd_, -1)),
       name_(std::move(other.name_)),
-      buffer_(std::move(other.buffer_)),
-      write_size_(other.write_size_),
-      commits_(other.commits_),
-      written_(other.written_),
-      closed_(other.closed_),
       error_(other.error_),
       met_terminal_(other.met_terminal_),
       colors_(other.colors_),
       check_(std::move(other.check_)),
-      checked_(std::move(other.checked_)) {
-  other.buffer_.clear();
-}
+      checked_(std::move(other.checked_)) {}
 
 Output::~Output() {
   if (fd_ < 0) return;
@@ -63,28 +57,23 @@ Result<Output> Output::Open(const std::string& path, const FileCheck& check) {
   return output;
 }
 
-bool Output::Waited() const {
-  constexpr std::chrono::milliseconds kPatience(50);
-  return std::chrono::steady_clock::now() - written_ > kPatience;
-}
-
 // With thousands of files the check may take as long as a good part of the text. Then it waits
 // until it is a small part, and what is not checked stays here meanwhile, at the cost of a copy.
-bool Output::HasToWait(size_t more) const {
-  return check_ && buffer_.size() + more < kMostHeld &&
+bool Output::HasToWait(size_t more) {
+  return check_ && buffer().size() + more < kMostHeld &&
          std::chrono::steady_clock::now() < next_check_;
 }
 
 bool Output::MayWrite() {
-  if (closed_ || !check_) return !closed_;
+  if (closed() || !check_) return !closed();
   constexpr int kShare = 20;
   constexpr std::chrono::microseconds kCheap(200);
   const auto begin = std::chrono::steady_clock::now();
   checked_ = check_();
   const auto end = std::chrono::steady_clock::now();
   next_check_ = end - begin < kCheap ? end : end + kShare * (end - begin);
-  closed_ = !checked_;
-  return !closed_;
+  set_closed(!checked_);
+  return !closed();
 }
 
 void Output::WriteText(std::string_view text) {
@@ -101,11 +90,11 @@ void Output::WriteText(std::string_view text) {
 }
 
 void Output::WriteAll(std::string_view text) {
-  while (!text.empty() && !closed_) {
+  while (!text.empty() && !closed()) {
     const ssize_t written = write(fd_, text.data(), text.size());
     if (written < 0) {
       if (errno == EINTR) continue;
-      closed_ = true;
+      set_closed(true);
       error_ = errno == EPIPE ? 0 : errno;
       break;
     }
@@ -114,30 +103,24 @@ void Output::WriteAll(std::string_view text) {
 }
 
 void Output::WriteOut(std::string_view more) {
-  if ((!buffer_.empty() || !more.empty()) && MayWrite()) {
-    WriteText(buffer_);
+  if ((!buffer().empty() || !more.empty()) && MayWrite()) {
+    WriteText(buffer());
     WriteText(more);
   }
-  buffer_.clear();
-  write_size_ = std::min(2 * write_size_, kWriteSize);
-  written_ = std::chrono::steady_clock::now();
+  Taken();
 }
 
-void Output::Flush() {
-  if (!HasToWait(0)) WriteOut({});
-}
-
-void Output::WriteThrough(std::string_view text) {
-  if (HasToWait(text.size()))
-    buffer_ += text;
+void Output::Take(std::string_view more) {
+  if (HasToWait(more.size()))
+    buffer() += more;
   else
-    WriteOut(text);
+    WriteOut(more);
 }
 
 Status Output::Finish() {
   WriteOut({});
   // A command that printed nothing so far has read its input all the same.
-  if (checked_ && !closed_ && check_) checked_ = check_();
+  if (checked_ && !closed() && check_) checked_ = check_();
   if (!checked_) return checked_;
   if (error_ != 0)
     return Fail(Error(ErrorCode::kSystem, name_ + ": writing failed: " + std::strerror(error_))

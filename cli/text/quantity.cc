@@ -90,9 +90,4 @@ Result<uint64_t> ParseDuration(const std::string& text, const std::string& optio
                   .Remedy(option + " 50us, 10ms, 2s or 1h30m"));
 }
 
-std::string Counted(uint64_t count, std::string_view one) {
-  const char* const ending = one.ends_with("ss") || one.ends_with("ch") ? "es" : "s";
-  return fmt::format("{} {}{}", count, one, count == 1 ? "" : ending);
-}
-
 }  // namespace flowback::cli

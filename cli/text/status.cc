@@ -8,8 +8,8 @@
 
 #include "cli/reading/cut_files.h"
 #include "cli/text/colored.h"
-#include "cli/text/printable.h"
 #include "cli/text/terminal_session.h"
+#include "replay/writers/text/printable.h"
 
 namespace flowback::cli {
 namespace {

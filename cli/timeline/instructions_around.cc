@@ -7,9 +7,9 @@
 
 #include "cli/listing/instruction_text.h"
 #include "cli/listing/source_columns.h"
-#include "cli/text/json.h"
-#include "cli/text/printable.h"
 #include "flowback/replay/thread_cursor.h"
+#include "replay/writers/text/json.h"
+#include "replay/writers/text/printable.h"
 
 namespace flowback::cli {
 namespace {

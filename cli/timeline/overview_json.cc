@@ -2,9 +2,9 @@
 // An overview as one JSON object, schema flowback.timeline.overview/1.
 #include <fmt/format.h>
 
-#include "cli/text/json.h"
 #include "cli/timeline/overview_view.h"
 #include "cli/timeline/timeline_json_parts.h"
+#include "replay/writers/text/json.h"
 
 namespace flowback::cli {
 namespace {

@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
-#include "cli/text/quantity.h"
 #include "cli/text/wrapped.h"
 #include "cli/timeline/overview_view.h"
+#include "replay/writers/text/counted.h"
 
 namespace flowback::cli {
 namespace {

@@ -2,9 +2,9 @@
 // Samples over time as one JSON object, schema flowback.timeline.samples/1.
 #include <fmt/format.h>
 
-#include "cli/text/json.h"
 #include "cli/timeline/samples_view.h"
 #include "cli/timeline/timeline_json_parts.h"
+#include "replay/writers/text/json.h"
 
 namespace flowback::cli {
 namespace {

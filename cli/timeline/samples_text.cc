@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <functional>
 
-#include "cli/text/quantity.h"
 #include "cli/text/wrapped.h"
 #include "cli/timeline/samples_view.h"
+#include "replay/writers/text/counted.h"
 
 namespace flowback::cli {
 namespace {

@@ -5,9 +5,9 @@
 
 #include <algorithm>
 
-#include "cli/text/json.h"
 #include "cli/timeline/page.h"
 #include "cli/timeline/timeline_pictures.h"
+#include "replay/writers/text/json.h"
 
 namespace flowback::cli {
 namespace {

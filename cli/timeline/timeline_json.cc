@@ -2,9 +2,9 @@
 // The timeline as one JSON object, schema flowback.timeline/1.
 #include <fmt/format.h>
 
-#include "cli/text/json.h"
 #include "cli/timeline/timeline_json_parts.h"
 #include "cli/timeline/timeline_view.h"
+#include "replay/writers/text/json.h"
 
 namespace flowback::cli {
 namespace {

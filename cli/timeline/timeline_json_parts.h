@@ -6,9 +6,9 @@
 #include <string>
 #include <string_view>
 
-#include "cli/text/json.h"
 #include "cli/text/output.h"
 #include "cli/timeline/timeline_view.h"
+#include "replay/writers/text/json.h"
 
 namespace flowback::cli {
 

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <array>
 
-#include "cli/text/xml.h"
 #include "cli/timeline/timeline_pictures.h"
+#include "replay/writers/text/xml.h"
 
 namespace flowback::cli {
 namespace {

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <ranges>
 
-#include "cli/text/printable.h"
 #include "cli/timeline/timeline_view.h"
+#include "replay/writers/text/printable.h"
 
 namespace flowback::cli {
 

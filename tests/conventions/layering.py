@@ -47,13 +47,15 @@ ROOMS = {
         ["replay/session/", "include/flowback/session.h", "include/flowback/flowback.h"],
         _FIRST + _CODE + _BELOW_CLI,
     ),
+    # What the library writes for other programs and for people.
+    "writers": (["replay/writers/"], _FIRST + _CODE + _BELOW_CLI + ["session"]),
     # What commands have in common knows no command.
     "cli_ground": (
         ["cli/command.h", "cli/commands.def", "cli/options/", "cli/reading/", "cli/text/"],
-        _FIRST + _CODE + _BELOW_CLI + ["session"],
+        _FIRST + _CODE + _BELOW_CLI + ["session", "writers"],
     ),
-    "cli_listing": (["cli/listing/"], _FIRST + _CODE + _BELOW_CLI + ["session", "cli_ground"]),
-    "cli": (["cli/"], _FIRST + _CODE + _BELOW_CLI + ["session", "cli_ground", "cli_listing"]),
+    "cli_listing": (["cli/listing/"], _FIRST + _CODE + _BELOW_CLI + ["session", "writers", "cli_ground"]),
+    "cli": (["cli/"], _FIRST + _CODE + _BELOW_CLI + ["session", "writers", "cli_ground", "cli_listing"]),
 }
 
 # What only the rooms of a kind of trace may say in code, and those who read and write it. Comments,
@@ -70,7 +72,7 @@ DOORS = {
     "libelf": ["decode/code/", "replay/symbols/", "tests/"],
     "gelf": ["decode/code/", "replay/symbols/", "tests/"],
     "zstd": ["capture/formats/record_decompressor.cc", "tests/"],
-    "nlohmann/": ["capture/formats/json_document.cc", "cli/", "tests/"],
+    "nlohmann/": ["capture/formats/json_document.cc", "replay/writers/", "cli/", "tests/"],
     "CLI/": ["cli/"],
     "sqlite3": ["replay/"],
     "gtest/": ["tests/"],

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-#include "cli/text/printable.h"
+#include "replay/writers/text/printable.h"
 
 #include <fmt/format.h>
 
 #include <iterator>
 
-namespace flowback::cli {
+namespace flowback {
 namespace {
 
 // Length of the UTF-8 sequence that begins with a byte, as far as that byte tells; 0: none does.
@@ -96,4 +96,4 @@ std::string PrintableSource(std::string_view text) {
   return out;
 }
 
-}  // namespace flowback::cli
+}  // namespace flowback

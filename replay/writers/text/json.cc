@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-#include "cli/text/json.h"
+#include "replay/writers/text/json.h"
 
 #include <fmt/format.h>
 
 #include <iterator>
 
-#include "cli/text/printable.h"
+#include "replay/writers/text/printable.h"
 
-namespace flowback::cli {
+namespace flowback {
 namespace {
 
 void AppendAscii(std::string& out, char c) {
@@ -91,4 +91,4 @@ JsonLine& JsonLine::Null(std::string_view key) {
   return *this;
 }
 
-}  // namespace flowback::cli
+}  // namespace flowback

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-namespace flowback::cli {
+namespace flowback {
 
 // Appends `text` quoted and escaped; bytes that are not UTF-8 become U+FFFD. What rules a terminal
 // (printable.h) is escaped, too.
@@ -45,4 +45,4 @@ class JsonLine {
   bool first_ = true;
 };
 
-}  // namespace flowback::cli
+}  // namespace flowback

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-#include "cli/text/printable.h"
+#include "replay/writers/text/printable.h"
 
 #include <gtest/gtest.h>
 
 #include <string>
 
-namespace flowback::cli {
+namespace flowback {
 namespace {
 
 // The quick look at eight bytes at once agrees with the definition, wherever the byte lies.
@@ -57,4 +57,4 @@ TEST(Printable, BytesThatAreNoText) {
 }
 
 }  // namespace
-}  // namespace flowback::cli
+}  // namespace flowback

@@ -4,7 +4,7 @@
 
 #include <string_view>
 
-namespace flowback::cli {
+namespace flowback {
 
 // The name behind the last slash; all of a path that has none, or that ends with one.
 inline std::string_view LastPart(std::string_view path) {
@@ -13,4 +13,4 @@ inline std::string_view LastPart(std::string_view path) {
                                                                      : path.substr(slash + 1);
 }
 
-}  // namespace flowback::cli
+}  // namespace flowback

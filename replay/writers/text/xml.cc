@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-#include "cli/text/xml.h"
+#include "replay/writers/text/xml.h"
 
-#include "cli/text/printable.h"
+#include "replay/writers/text/printable.h"
 
-namespace flowback::cli {
+namespace flowback {
 
 std::string InMarkup(std::string_view printable) {
   std::string out;
@@ -33,4 +33,4 @@ std::string Xml(std::string_view text) { return InMarkup(Printable(text)); }
 
 std::string XmlSource(std::string_view text) { return InMarkup(PrintableSource(text)); }
 
-}  // namespace flowback::cli
+}  // namespace flowback

@@ -19,7 +19,7 @@
 #include <string>
 #include <string_view>
 
-namespace flowback::cli {
+namespace flowback {
 
 // What becomes of a backslash: in prose, as messages are, it stays, so that commands and source
 // text in it can be copied.
@@ -79,4 +79,4 @@ std::string Printable(std::string_view text);
 std::string PrintableProse(std::string_view text);
 std::string PrintableSource(std::string_view text);
 
-}  // namespace flowback::cli
+}  // namespace flowback

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace flowback::cli {
+namespace flowback {
 
 // What is printable already, as it may stand in an element or in an attribute's value.
 std::string InMarkup(std::string_view printable);
@@ -15,4 +15,4 @@ std::string Xml(std::string_view text);
 // The same of a line of source, where tabs stay.
 std::string XmlSource(std::string_view text);
 
-}  // namespace flowback::cli
+}  // namespace flowback

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-namespace flowback::cli {
+namespace flowback {
 
 inline constexpr size_t kNamedFirst = 5;
 
@@ -24,4 +24,4 @@ std::string FirstFew(const Values& values, std::string_view before_rest = " and 
   return text;
 }
 
-}  // namespace flowback::cli
+}  // namespace flowback
