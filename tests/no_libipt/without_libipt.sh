@@ -1,11 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# without_libipt.sh SOURCE BUILD GENERATOR CXX GENERATE_STREAM: configures and builds the program in
-# BUILD with FLOWBACK_LIBIPT=OFF, where including libipt's header is an error; it decodes a generated
-# stream to the known digest, has nothing of libipt in it, and says how to get the engine. What is asked
-# does not depend on how fast the program is: it is built as quickly as can be.
+# without_libipt.sh SOURCE WITH BUILD GENERATOR CXX TYPE GENERATE_STREAM: configures and builds the
+# program in BUILD with FLOWBACK_LIBIPT=OFF, where including libipt's header is an error. The program
+# decodes a generated stream to the known digest, has nothing of libipt in it, and says how to get the
+# engine. Objects that do not depend on the option are taken from WITH, the build that the test is of.
 set -eu
-source=$1 build=$2 generator=$3 cxx=$4 generate_stream=$5
+source=$1 with=$2 build=$3 generator=$4 cxx=$5 type=$6 generate_stream=$7
+here=$(cd "$(dirname "$0")" && pwd)
 work=$build/work
 mkdir -p "$work/poison"
 
@@ -16,8 +17,8 @@ fail() {
 
 echo '#error "libipt is left out of this build"' >"$work/poison/intel-pt.h"
 cmake -S "$source" -B "$build" -G "$generator" -DCMAKE_CXX_COMPILER="$cxx" \
-  -DCMAKE_BUILD_TYPE=Release -DCMAKE_UNITY_BUILD=ON -DCMAKE_CXX_FLAGS="-I$work/poison" \
-  -DCMAKE_CXX_FLAGS_RELEASE=-O1 \
+  -DCMAKE_BUILD_TYPE="$type" -DCMAKE_UNITY_BUILD=ON -DCMAKE_CXX_FLAGS="-I$work/poison" \
+  -DCMAKE_CXX_COMPILER_LAUNCHER="python3;-B;$here/reuse_object.py;$with;$build;$work/poison" \
   -DFLOWBACK_LIBIPT=OFF -DFLOWBACK_TESTS=OFF >"$work/configure.log" 2>&1 ||
   { cat "$work/configure.log"; fail "configuring"; }
 cmake --build "$build" --target flowback --parallel 2 >"$work/build.log" 2>&1 ||
