@@ -72,6 +72,9 @@ COMMANDS = [
     *[f"export --to {kind} --object {name}" for kind in PROFILES for name in ("same_program", "same_3.so")],
     *[f"export --to {kind}" for kind in PROFILES], "export --to brstack", "export --to perf",
 ]
+OF_SAMPLES = ["info", "info --json", "stack --paths", "stack --paths --json", "export --to folded"]
+# A merge reads part files of coverage, and takes no options of caches and threads.
+OF_PARTS = ["merge -o @", "merge --json -o @"]
 # What changes between runs: words ahead of the command, environment, threads.
 RUNS = [
     ([], {}, 1),
@@ -117,14 +120,15 @@ class SameOutput(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         return path
 
-    def run_once(self, command, recording, how):
+    def run_once(self, command, inputs, how):
         words, environment, threads = how
         out = os.path.join(self.folder, "out")
         for old in glob.glob(out + "*"):
             os.unlink(old)
         command = [out if word == "@" else word for word in command.split()]
+        options = [] if command[0] == "merge" else ["--no-cache", "--no-index", "--threads", str(threads)]
         done = subprocess.run(
-            [*words, FLOWBACK, *command, "--no-cache", "--no-index", "--threads", str(threads), recording],
+            [*words, FLOWBACK, *command, *options, *inputs],
             env={**os.environ, **environment}, capture_output=True, check=False)
         written = b""
         if os.path.exists(out):
@@ -132,15 +136,15 @@ class SameOutput(unittest.TestCase):
                 written = file.read()
         return done.returncode, done.stdout, written, done.stderr
 
-    def check_all(self, recording, least):
+    def check_all(self, commands, inputs, least):
         runs = [how for how in RUNS if not how[0] or may_set_personality()]
         done = 0
-        for command in COMMANDS:
+        for command in commands:
             with self.subTest(command=command):
-                first = self.run_once(command, recording, runs[0])
+                first = self.run_once(command, inputs, runs[0])
                 done += first[0] == 0
                 for how in runs[1:]:
-                    again = self.run_once(command, recording, how)
+                    again = self.run_once(command, inputs, how)
                     same = [a == b for a, b in zip(first, again)]
                     self.assertEqual(same, [True] * 4, f"{command} {how[0]} {list(how[1])} threads {how[2]}: "
                                      "status, output, file and messages; the first run's: " + first[3].decode())
@@ -148,10 +152,30 @@ class SameOutput(unittest.TestCase):
         self.assertGreaterEqual(done, least)
 
     def test_of_a_trace(self):
-        self.check_all(self.record("same.data"), len(COMMANDS) - 4)
+        self.check_all(COMMANDS, [self.record("same.data")], len(COMMANDS) - 4)
 
     def test_of_branch_stacks(self):
-        self.check_all(self.record("stacks.data", "-b"), len(COMMANDS) - 18)
+        self.check_all(COMMANDS, [self.record("stacks.data", "-b")], len(COMMANDS) - 18)
+
+    def test_of_samples(self):
+        if shutil.which("perf") is None:
+            self.skipTest("perf is not installed")
+        path = os.path.join(self.folder, "samples.data")
+        done = subprocess.run(["perf", "record", "-q", "-e", "cpu-clock", "-F", "5000", "-g", "-d", "-o",
+                               path, "--", sys.executable, "-c", "print(sum(range(1000000)))"], capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            self.skipTest("perf cannot record here: " + done.stderr)
+        self.check_all(OF_SAMPLES, [path], len(OF_SAMPLES))
+
+    def test_of_parts(self):
+        recording = self.record("parts.data")
+        parts = []
+        for number, choice in enumerate(["same_program", "same_*", "same_3.so"]):
+            parts.append(os.path.join(self.folder, f"part{number}"))
+            done = subprocess.run([FLOWBACK, "coverage", "--save", parts[-1], "--object", choice, recording],
+                                  capture_output=True, text=True, check=False)
+            self.assertEqual(done.returncode, 0, done.stderr)
+        self.check_all(OF_PARTS, parts, len(OF_PARTS))
 
 
 if __name__ == "__main__":

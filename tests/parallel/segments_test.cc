@@ -63,7 +63,7 @@ INSTANTIATE_TEST_SUITE_P(Changes, DividedSegments,
 
 INSTANTIATE_TEST_SUITE_P(Shard, SegmentSeeds,
                          ::testing::Combine(::testing::ValuesIn(DecoderNames()),
-                                            ::testing::Range<uint64_t>(0, 15)));
+                                            ::testing::Range<uint64_t>(0, 5)));
 
 }  // namespace
 }  // namespace flowback::testing
