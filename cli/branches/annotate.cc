@@ -13,12 +13,13 @@
 
 #include <string>
 
+#include "base/path_text.h"
 #include "cli/branches/hot_functions.h"
-#include "cli/coverage/instruction_lines.h"
+#include "cli/coverage/coverage_words.h"
 #include "decode/instruction/disassemble.h"
+#include "replay/coverage/report/instruction_lines.h"
 #include "replay/writers/text/counted.h"
 #include "replay/writers/text/json.h"
-#include "replay/writers/text/path_text.h"
 #include "replay/writers/text/printable.h"
 
 namespace flowback::cli {

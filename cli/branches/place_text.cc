@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "replay/writers/text/path_text.h"
+#include "base/path_text.h"
 #include "replay/writers/text/printable.h"
 
 namespace flowback::cli {

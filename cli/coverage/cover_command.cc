@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "cli/coverage/coverage_job.h"
-#include "cli/coverage/process_queue.h"
 #include "cli/coverage/temporary_folder.h"
 #include "cli/reading/cache_folder.h"
 #include "cli/record/record_output.h"
@@ -13,6 +12,7 @@
 #include "cli/record/record_report.h"
 #include "cli/text/status.h"
 #include "flowback/capture/record.h"
+#include "replay/coverage/process_queue.h"
 
 namespace flowback::cli {
 namespace {

@@ -8,13 +8,12 @@
 #include <utility>
 
 #include "cli/coverage/coverage_selection.h"
-#include "cli/coverage/coverage_words.h"
 #include "cli/coverage/part_output.h"
-#include "cli/coverage/source_reader.h"
 #include "cli/reading/reader_output.h"
 #include "cli/reading/stream_report.h"
 #include "flowback/capture/open.h"
 #include "flowback/replay/coverage_parts.h"
+#include "replay/coverage/report/changed_sources.h"
 #include "replay/writers/text/first_few.h"
 
 namespace flowback::cli {
@@ -174,7 +173,7 @@ CoverageReport CoverageJob::ReportOf(const CoverageCounts& counts, SourceLines& 
       .open = [this](const ObjectId& id) { return ObjectImage::Find(id, search_); },
       .search = search_,
       .lines = &lines};
-  return CoverageReport::Of(counts, sources, ChoiceOf(options_));
+  return CoverageReport::Of(counts, sources, ChoiceOf(options_.patterns));
 }
 
 void CoverageJob::Write(const CoverageReport& report, const CoverageCounts& counts,
@@ -212,28 +211,20 @@ int CoverageJob::WriteReport() {
 
 // Lines of a source that was changed since it was compiled are not those that ran.
 void CoverageJob::WarnOfSources(const CoverageReport& report) const {
-  const SourceReader reader(options_.source_root);
-  std::set<std::pair<uint32_t, const ObjectCoverage*>> looked_at;
-  for (const ObjectCoverage& object : report.objects) {
-    if (object.image == nullptr) continue;
-    for (const FunctionCoverage& function : object.functions) {
-      if (function.at.line == 0 || !looked_at.insert({function.at.file, &object}).second) continue;
-      const std::string source = reader.Find(report.files[function.at.file]);
-      if (!source.empty() && IsNewer(source, object.image->file()))
-        Warn(fmt::format("{} was changed after {} was built: its lines may be others", source,
-                         object.image->file()),
-             {"--source-root with the source that it was built of"});
-    }
-  }
+  for (const ChangedSource& each : ChangedSources(report, SourceReader(options_.source_root)))
+    Warn(fmt::format("{} was changed after {} was built: its lines may be others", each.source,
+                     each.object),
+         {"--source-root with the source that it was built of"});
 }
 
 // A goal that nothing was held against is not reached.
 int CoverageJob::CheckGoal(const CoverageReport& report, bool any_unmatched) const {
   if (!options_.goal) return kDone;
-  const CoverageShare& share = ShareFor(*options_.goal, report.shares);
+  const CoverageMetric& metric = MetricFor(*options_.goal, report.shares);
+  const CoverageShare& share = report.shares.*metric.share;
   if (share.total == 0) {
     Warn(fmt::format("--fail-under {}: no {} are known of the code that was chosen",
-                     options_.fail_under, NameFor(*options_.goal, report.shares)),
+                     options_.fail_under, metric.name),
          {"the report says of each object what is known of it; lines need debug information"});
     return kFailed;
   }
@@ -244,8 +235,8 @@ int CoverageJob::CheckGoal(const CoverageReport& report, bool any_unmatched) con
   }
   const double percent = PercentNumber(share);
   if (percent >= options_.goal->percent) return kDone;
-  Warn(fmt::format("{:.1f} % of the {} were executed, less than {} %", percent,
-                   NameFor(*options_.goal, report.shares), options_.goal->percent));
+  Warn(fmt::format("{:.1f} % of the {} were executed, less than {} %", percent, metric.name,
+                   options_.goal->percent));
   return kFailed;
 }
 

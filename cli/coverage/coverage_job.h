@@ -8,13 +8,13 @@
 #include <string>
 
 #include "cli/coverage/counted_input.h"
-#include "cli/coverage/coverage_changes.h"
 #include "cli/coverage/coverage_options.h"
-#include "cli/coverage/input_dates.h"
 #include "cli/text/output.h"
 #include "cli/text/status.h"
 #include "flowback/replay/coverage_counts.h"
 #include "flowback/replay/source_lines.h"
+#include "replay/coverage/report/coverage_changes.h"
+#include "replay/coverage/report/input_dates.h"
 
 namespace flowback::cli {
 

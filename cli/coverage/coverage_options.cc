@@ -2,29 +2,14 @@
 #include "cli/coverage/coverage_options.h"
 
 #include <fmt/format.h>
-#include <fnmatch.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <cstdlib>
 
-#include "cli/coverage/coverage_words.h"
 #include "cli/options/arguments.h"
 
 namespace flowback::cli {
 namespace {
-
-struct Metric {
-  std::string_view name;
-  CoverageShare CoverageShares::* share;
-};
-constexpr Metric kMetrics[] = {
-    {"lines", &CoverageShares::lines},
-    {"functions", &CoverageShares::functions},
-    {"branches", &CoverageShares::branches},
-    {"blocks", &CoverageShares::blocks},
-    {"instructions", &CoverageShares::instructions},
-};
 
 Result<CoverageGoal> ParseGoal(const std::string& words) {
   const size_t colon = words.find(':');
@@ -33,8 +18,7 @@ Result<CoverageGoal> ParseGoal(const std::string& words) {
   const std::string number = colon == std::string::npos ? words : words.substr(colon + 1);
   char* end = nullptr;
   goal.percent = std::strtod(number.c_str(), &end);
-  const bool known = goal.of.empty() || std::ranges::find(kMetrics, std::string_view(goal.of),
-                                                          &Metric::name) != std::end(kMetrics);
+  const bool known = goal.of.empty() || FindCoverageMetric(goal.of) != nullptr;
   if (known && !number.empty() && *end == '\0' && goal.percent >= 0 && goal.percent <= 100)
     return goal;
   return Fail(
@@ -44,22 +28,7 @@ Result<CoverageGoal> ParseGoal(const std::string& words) {
               "instructions:80"));
 }
 
-const Metric& MetricFor(const CoverageGoal& goal, const CoverageShares& shares) {
-  const std::string_view name = !goal.of.empty()          ? std::string_view(goal.of)
-                                : shares.lines.total != 0 ? "lines"
-                                                          : "instructions";
-  return *std::ranges::find(kMetrics, name, &Metric::name);
-}
-
 }  // namespace
-
-bool FitsPath(const std::vector<std::string>& patterns, const std::string& path) {
-  const std::string last(LastPart(path));
-  return std::ranges::any_of(patterns, [&](const std::string& pattern) {
-    return fnmatch(pattern.c_str(), path.c_str(), 0) == 0 ||
-           fnmatch(pattern.c_str(), last.c_str(), 0) == 0;
-  });
-}
 
 void AddCoverageOptions(CLI::App& app, CoverageOptions& options, ReaderWords& words) {
   app.add_option("MORE", options.more, "further recordings and parts, whose counts are added");
@@ -68,13 +37,13 @@ void AddCoverageOptions(CLI::App& app, CoverageOptions& options, ReaderWords& wo
   for (const CoverageFormat& format : CoverageFormats())
     formats += fmt::format("{}{} ({})", formats.empty() ? "" : ", ", format.name, format.summary);
   app.add_option("--format", options.format, "what is written: " + formats);
-  AddRepeatable(app, "--object", options.objects,
+  AddRepeatable(app, "--object", options.patterns.objects,
                 "only this file of code: its path, its last part, or a pattern (libz*)");
   app.add_option("--function", options.function,
                  "only this function: its name, a pattern (str*) or /an expression/");
-  AddRepeatable(app, "--include", options.include,
+  AddRepeatable(app, "--include", options.patterns.include,
                 "only code of these source files: a path, its last part, or a pattern");
-  AddRepeatable(app, "--exclude", options.exclude, "no code of these source files");
+  AddRepeatable(app, "--exclude", options.patterns.exclude, "no code of these source files");
   app.add_option("--source-root", options.source_root,
                  "folder under which the source lies, if not where it was compiled");
   app.add_option("--sort", options.sort, "functions that never ran by size (usual), name, address")
@@ -107,7 +76,7 @@ Status UnderstandCoverage(CoverageOptions& options) {
   if (!options.function.empty()) {
     Result<NamePattern> pattern = NamePattern::Parse(options.function);
     if (!pattern) return Fail(pattern.error());
-    options.pattern = *std::move(pattern);
+    options.patterns.function = *std::move(pattern);
   }
   if (!options.fail_under.empty()) {
     Result<CoverageGoal> goal = ParseGoal(options.fail_under);
@@ -117,28 +86,8 @@ Status UnderstandCoverage(CoverageOptions& options) {
   return {};
 }
 
-CoverageChoice ChoiceOf(const CoverageOptions& options) {
-  CoverageChoice choice;
-  if (!options.objects.empty())
-    choice.object = [&options](const ObjectId& id) { return FitsPath(options.objects, id.path); };
-  if (options.pattern)
-    choice.function = [&options](const StaticFunction& function) {
-      return options.pattern->Matches(function.name);
-    };
-  if (!options.include.empty() || !options.exclude.empty())
-    choice.source = [&options](const std::string& file) {
-      return (options.include.empty() || FitsPath(options.include, file)) &&
-             !FitsPath(options.exclude, file);
-    };
-  return choice;
-}
-
-const CoverageShare& ShareFor(const CoverageGoal& goal, const CoverageShares& shares) {
-  return shares.*MetricFor(goal, shares).share;
-}
-
-std::string_view NameFor(const CoverageGoal& goal, const CoverageShares& shares) {
-  return MetricFor(goal, shares).name;
+const CoverageMetric& MetricFor(const CoverageGoal& goal, const CoverageShares& shares) {
+  return goal.of.empty() ? UsualCoverageMetric(shares) : *FindCoverageMetric(goal.of);
 }
 
 }  // namespace flowback::cli

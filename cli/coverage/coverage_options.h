@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "base/name_pattern.h"
 #include "cli/coverage/coverage_view.h"
 #include "cli/reading/reader_options.h"
-#include "flowback/replay/coverage_report.h"
+#include "replay/coverage/report/code_patterns.h"
+#include "replay/coverage/report/coverage_metric.h"
 
 namespace CLI {
 class App;
@@ -17,10 +17,9 @@ class App;
 
 namespace flowback::cli {
 
-// What must be reached, else the command fails.
+// The share that must have executed, else the command fails.
 struct CoverageGoal {
-  std::string
-      of;  // "lines", "functions", ...; empty: lines where they are known, else instructions
+  std::string of;  // a metric's name; empty: the usual metric
   double percent = 0;
 };
 
@@ -28,10 +27,8 @@ struct CoverageOptions {
   ReaderOptions reader;
   std::vector<std::string> more;  // inputs
   std::string format = "summary";
-  std::vector<std::string> objects;
-  std::vector<std::string> include;
-  std::vector<std::string> exclude;
-  std::string function;
+  CodePatterns patterns;
+  std::string function;  // the words of patterns.function
   std::string source_root;
   std::string sort = "size";
   std::string fail_under;
@@ -42,19 +39,13 @@ struct CoverageOptions {
 
   // Understood from the words above.
   const CoverageFormat* writer = nullptr;
-  std::optional<NamePattern> pattern;
   std::optional<CoverageGoal> goal;
 };
 
 void AddCoverageOptions(CLI::App& app, CoverageOptions& options, ReaderWords& words);
 // Errors: kUsage.
 Status UnderstandCoverage(CoverageOptions& options);
-// Whether one of the patterns is the path, its last part, or fits either.
-bool FitsPath(const std::vector<std::string>& patterns, const std::string& path);
-// As long as the options live.
-CoverageChoice ChoiceOf(const CoverageOptions& options);
-// "functions", "lines", ... of them.
-const CoverageShare& ShareFor(const CoverageGoal& goal, const CoverageShares& shares);
-std::string_view NameFor(const CoverageGoal& goal, const CoverageShares& shares);
+// Returns what the goal is about.
+const CoverageMetric& MetricFor(const CoverageGoal& goal, const CoverageShares& shares);
 
 }  // namespace flowback::cli

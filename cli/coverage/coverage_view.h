@@ -7,11 +7,11 @@
 #include <string_view>
 #include <vector>
 
-#include "cli/coverage/coverage_changes.h"
 #include "cli/text/output.h"
 #include "flowback/base/error.h"
 #include "flowback/replay/coverage_report.h"
 #include "flowback/replay/source_lines.h"
+#include "replay/coverage/report/coverage_changes.h"
 
 namespace flowback::cli {
 

@@ -3,20 +3,10 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
-
+#include "replay/coverage/report/coverage_metric.h"
 #include "replay/writers/text/printable.h"
 
 namespace flowback::cli {
-
-double PercentNumber(const CoverageShare& share) {
-  if (share.total == 0) return 100;
-  if (share.executed == share.total) return 100;
-  const double percent =
-      100 * static_cast<double>(share.executed) / static_cast<double>(share.total);
-  const double tenths = std::floor(percent * 10) / 10;
-  return tenths == 0 && share.executed != 0 ? 0.1 : tenths;
-}
 
 std::string PercentOf(const CoverageShare& share) {
   return share.total == 0 ? "-" : fmt::format("{:.1f} %", PercentNumber(share));
@@ -36,20 +26,16 @@ std::string FunctionWords(const StaticFunction& function) {
 
 std::string ObjectWords(const ObjectCoverage& object) { return Printable(object.counts->id.path); }
 
-const ObjectCoverage* MainObject(const CoverageReport& report) {
-  const auto is_library = [](const ObjectCoverage& object) {
-    const std::string_view name = LastPart(object.counts->id.path);
-    return name.find(".so") != std::string_view::npos || name.starts_with('[');
-  };
-  const ObjectCoverage* best = nullptr;
-  for (const ObjectCoverage& object : report.objects) {
-    if (object.code == nullptr || object.counts->instructions.empty()) continue;
-    const auto rank = [&](const ObjectCoverage& each) {
-      return std::pair(!is_library(each), each.shares.instructions.executed);
-    };
-    if (best == nullptr || rank(object) > rank(*best)) best = &object;
-  }
-  return best;
+std::string CountWords(uint64_t times, Executed state) {
+  if (state == Executed::kYes) return std::to_string(times);
+  return state == Executed::kNo ? "#####" : "?????";
+}
+
+std::string BranchWords(uint64_t taken, uint64_t not_taken) {
+  if (taken == 0 && not_taken == 0) return {};
+  if (taken == 0) return fmt::format("never taken, {} not", not_taken);
+  if (not_taken == 0) return fmt::format("always taken, {}", taken);
+  return fmt::format("taken {}, not {}", taken, not_taken);
 }
 
 }  // namespace flowback::cli

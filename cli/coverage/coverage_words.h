@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: MIT
-// Shares and names as reports put them.
+// Shares, names and counts as coverage reports write them.
 #pragma once
 
 #include <string>
 #include <string_view>
 
+#include "base/path_text.h"
 #include "flowback/replay/coverage_report.h"
-#include "replay/writers/text/path_text.h"
 
 namespace flowback::cli {
 
-// "31.2 %"; never 100 % of less than all, nor 0 % of more than nothing. "-" of nothing.
+// Returns PercentNumber as text, such as "31.2 %". Returns "-" for an empty share.
 std::string PercentOf(const CoverageShare& share);
-// "31.2": the number alone, for formats that machines read; 100 of nothing.
-double PercentNumber(const CoverageShare& share);
-// "52/167", with "+3?" behind what is not known.
+// Returns "52/167", with " (3?)" after it if 3 are not known to have executed or not.
 std::string FractionOf(const CoverageShare& share);
-// A function's name, or "[function at 0x1234]". Printable.
+// Returns the function's name, printable, or "[function at 0x1234]".
 std::string FunctionWords(const StaticFunction& function);
-// The last part of a path.
-// What the object's counts call it; printable.
+// Returns the object's path, printable.
 std::string ObjectWords(const ObjectCoverage& object);
-// The object that the report is about first: the program, not a library that it uses. Null: none
-// of them was executed.
-const ObjectCoverage* MainObject(const CoverageReport& report);
+// Returns a count as gcov marks it: "12", "#####" if the code never executed, "?????" if that is
+// not known.
+std::string CountWords(uint64_t times, Executed state);
+// Returns both directions' counts, such as "taken 3, not 4" or "always taken, 3"; empty for a
+// branch that was never reached.
+std::string BranchWords(uint64_t taken, uint64_t not_taken);
 
 }  // namespace flowback::cli

@@ -6,9 +6,11 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/path_text.h"
 #include "cli/coverage/branch_arrows.h"
 #include "cli/coverage/coverage_words.h"
-#include "cli/coverage/instruction_lines.h"
+#include "replay/coverage/report/instruction_lines.h"
+#include "replay/coverage/report/report_lists.h"
 #include "replay/writers/text/xml.h"
 
 namespace flowback::cli {
@@ -98,7 +100,5 @@ const char* HtmlClassOf(Executed state, bool one_way) {
   if (state == Executed::kNo) return "n";
   return one_way ? "h" : "r";
 }
-
-bool WentOneWay(uint64_t taken, uint64_t not_taken) { return (taken == 0) != (not_taken == 0); }
 
 }  // namespace flowback::cli

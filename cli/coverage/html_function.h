@@ -5,8 +5,8 @@
 
 #include <string>
 
-#include "cli/coverage/source_reader.h"
 #include "flowback/replay/coverage_report.h"
+#include "replay/coverage/report/source_reader.h"
 
 namespace flowback::cli {
 
@@ -16,6 +16,5 @@ void AppendHtmlFunction(const CoverageReport& report, const ObjectCoverage& obje
 
 // The class of a row by what is known of it.
 const char* HtmlClassOf(Executed state, bool one_way);
-bool WentOneWay(uint64_t taken, uint64_t not_taken);
 
 }  // namespace flowback::cli

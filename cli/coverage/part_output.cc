@@ -5,8 +5,6 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <fstream>
-#include <string_view>
 #include <vector>
 
 #include "cli/text/output.h"
@@ -66,17 +64,6 @@ Status WritePart(const CoverageCounts& counts, const std::string& path) {
   if (Status checked = CheckIsNothingElse(path); !checked) return checked;
   const std::vector<uint8_t> bytes = PartToBytes(counts);
   return IsForAFile(path) ? Replace(path, bytes) : WriteTo(path, bytes);
-}
-
-// What comes through a pipe can be read once only, so it is not looked at.
-bool LooksLikePart(const std::string& path) {
-  constexpr std::string_view kBegin = "flowback-coverage ";
-  std::error_code ignored;
-  if (!std::filesystem::is_regular_file(path, ignored)) return false;
-  std::ifstream file(path, std::ios::binary);
-  char head[kBegin.size()] = {};
-  file.read(head, sizeof head);
-  return std::string_view(head, sizeof head) == kBegin;
 }
 
 }  // namespace flowback::cli

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Part files of coverage, as commands write them and tell them from recordings.
+// Writes part files of coverage.
 #pragma once
 
 #include <string>
@@ -9,10 +9,8 @@
 
 namespace flowback::cli {
 
-// Takes the place of a part once it is whole, and of nothing else that holds anything. Errors:
-// kUsage for such a file; kSystem, and what was there is there still.
+// Replaces an older part or an empty file only when the new part is complete. Errors: kUsage if the
+// file holds something else; kSystem, after which the file is as it was.
 Status WritePart(const CoverageCounts& counts, const std::string& path);
-// Whether the file begins as a part does. False where it can't be read.
-bool LooksLikePart(const std::string& path);
 
 }  // namespace flowback::cli

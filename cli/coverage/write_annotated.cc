@@ -10,10 +10,11 @@
 
 #include <string>
 
+#include "base/path_text.h"
 #include "cli/coverage/coverage_view.h"
 #include "cli/coverage/coverage_words.h"
-#include "cli/coverage/instruction_lines.h"
-#include "cli/coverage/source_reader.h"
+#include "replay/coverage/report/instruction_lines.h"
+#include "replay/coverage/report/source_reader.h"
 #include "replay/writers/text/printable.h"
 
 namespace flowback::cli {

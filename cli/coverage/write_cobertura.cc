@@ -7,9 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "cli/coverage/by_source.h"
+#include "base/path_text.h"
 #include "cli/coverage/coverage_view.h"
 #include "cli/coverage/coverage_words.h"
+#include "replay/coverage/report/by_source.h"
 #include "replay/writers/text/xml.h"
 
 namespace flowback::cli {

@@ -8,12 +8,14 @@
 #include <string>
 #include <vector>
 
-#include "cli/coverage/by_source.h"
+#include "base/path_text.h"
 #include "cli/coverage/coverage_view.h"
 #include "cli/coverage/coverage_words.h"
 #include "cli/coverage/html_function.h"
-#include "cli/coverage/instruction_lines.h"
-#include "cli/coverage/source_reader.h"
+#include "replay/coverage/report/by_source.h"
+#include "replay/coverage/report/instruction_lines.h"
+#include "replay/coverage/report/report_lists.h"
+#include "replay/coverage/report/source_reader.h"
 #include "replay/writers/text/xml.h"
 
 namespace flowback::cli {

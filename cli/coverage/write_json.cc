@@ -5,9 +5,9 @@
 
 #include <string>
 
-#include "cli/coverage/by_source.h"
 #include "cli/coverage/coverage_view.h"
 #include "cli/coverage/coverage_words.h"
+#include "replay/coverage/report/by_source.h"
 #include "replay/writers/text/json.h"
 
 namespace flowback::cli {

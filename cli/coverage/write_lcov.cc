@@ -8,8 +8,8 @@
 #include <algorithm>
 #include <string>
 
-#include "cli/coverage/by_source.h"
 #include "cli/coverage/coverage_view.h"
+#include "replay/coverage/report/by_source.h"
 #include "replay/writers/text/printable.h"
 
 namespace flowback::cli {

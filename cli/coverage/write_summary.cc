@@ -5,47 +5,20 @@
 #include <algorithm>
 #include <vector>
 
-#include "cli/coverage/by_source.h"
+#include "base/path_text.h"
 #include "cli/coverage/coverage_view.h"
 #include "cli/coverage/coverage_words.h"
+#include "replay/coverage/report/by_source.h"
+#include "replay/coverage/report/report_lists.h"
 #include "replay/writers/text/printable.h"
 
 namespace flowback::cli {
 namespace {
 
-struct FunctionAt {
-  const ObjectCoverage* object = nullptr;
-  const FunctionCoverage* function = nullptr;
-
-  const StaticFunction& code() const { return object->Code(*function); }
-};
-
 // "gzip.c:120", or nothing.
 std::string PlaceWords(const CoverageReport& report, const SourceLine& at) {
   if (at.line == 0) return {};
   return fmt::format("{}:{}", Printable(LastPart(report.files[at.file])), at.line);
-}
-
-std::vector<FunctionAt> NeverExecuted(const CoverageReport& report, const ObjectCoverage* of) {
-  std::vector<FunctionAt> result;
-  for (const ObjectCoverage& object : report.objects) {
-    if (of != nullptr && &object != of) continue;
-    // A library of which nothing ran tells nothing by its list.
-    if (object.shares.instructions.executed == 0) continue;
-    for (const FunctionCoverage& function : object.functions)
-      if (function.state != Executed::kYes) result.push_back({&object, &function});
-  }
-  return result;
-}
-
-void SortFunctions(std::vector<FunctionAt>& functions, const std::string& by) {
-  if (by == "name")
-    std::ranges::stable_sort(functions, {}, [](const FunctionAt& at) { return at.code().name; });
-  else if (by == "address")
-    return;
-  else
-    std::ranges::stable_sort(functions, std::greater{},
-                             [](const FunctionAt& at) { return at.code().code_bytes; });
 }
 
 class SummaryWriter {
@@ -75,7 +48,7 @@ class SummaryWriter {
                         FractionOf(shares.functions));
     if (shares.lines.total != 0) out_ += fmt::format(", {} of its lines", PercentOf(shares.lines));
     out_ += fmt::format(" and {} of its branch directions", PercentOf(shares.branches));
-    std::vector<FunctionAt> never = NeverExecuted(report_, main_);
+    std::vector<ReportedFunction> never = UnexecutedFunctions(report_, main_);
     SortFunctions(never, "size");
     if (never.empty()) {
       out_ += "; every function was executed.\n";
@@ -183,17 +156,17 @@ class SummaryWriter {
   }
 
   void WriteNever() {
-    std::vector<FunctionAt> never = NeverExecuted(report_, nullptr);
+    std::vector<ReportedFunction> never = UnexecutedFunctions(report_);
     // The program's own first: what is missed of a library is often not its user's.
     SortFunctions(never, view_.sort);
-    std::ranges::stable_partition(never,
-                                  [this](const FunctionAt& at) { return at.object == main_; });
+    std::ranges::stable_partition(
+        never, [this](const ReportedFunction& at) { return at.object == main_; });
     if (never.empty()) return;
     out_ += fmt::format("\nnever executed, {}\n{:>9} {:>7}  {}\n",
                         view_.sort == "size" ? "largest first" : "by " + view_.sort, "bytes",
                         "lines", "function");
     for (size_t i = 0; i < std::min(never.size(), view_.rows); ++i) {
-      const FunctionAt& at = never[i];
+      const ReportedFunction& at = never[i];
       const uint64_t lines = at.function->shares.lines.total;
       std::string line =
           fmt::format("{:>9} {:>7}  {}", at.code().code_bytes,
@@ -208,22 +181,9 @@ class SummaryWriter {
     MoreRows(never.size());
   }
 
-  struct OneWay {
-    const ObjectCoverage* object = nullptr;
-    const BranchCoverage* branch = nullptr;
-
-    uint64_t times() const { return branch->taken + branch->not_taken; }
-  };
-
   void WriteOneWay() {
-    std::vector<OneWay> branches;
-    for (const ObjectCoverage& object : report_.objects)
-      for (const BranchCoverage& branch : object.branches)
-        if ((branch.taken == 0) != (branch.not_taken == 0)) branches.push_back({&object, &branch});
+    const std::vector<ReportedBranch> branches = OneWayBranches(report_, main_);
     if (branches.empty()) return;
-    std::ranges::stable_sort(branches, std::greater{}, [this](const OneWay& each) {
-      return std::pair(each.object == main_, each.times());
-    });
     out_ += fmt::format(
         "\nbranches that went one way only, most often executed first\n{:>12} {:>9}  {}\n", "times",
         "never", "branch");
@@ -231,7 +191,7 @@ class SummaryWriter {
     MoreRows(branches.size());
   }
 
-  void WriteBranch(const OneWay& each) {
+  void WriteBranch(const ReportedBranch& each) {
     const BranchCoverage& branch = *each.branch;
     std::string line =
         fmt::format("{:>12} {:>9}  ", each.times(), branch.taken == 0 ? "taken" : "not taken");

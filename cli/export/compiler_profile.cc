@@ -7,10 +7,10 @@
 #include <map>
 #include <optional>
 
+#include "base/path_text.h"
 #include "cli/branches/branch_totals.h"
 #include "cli/text/status.h"
 #include "decode/code/image_store.h"
-#include "replay/writers/text/path_text.h"
 
 namespace flowback::cli {
 namespace {

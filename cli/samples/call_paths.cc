@@ -9,9 +9,9 @@
 #include <tuple>
 #include <utility>
 
+#include "base/path_text.h"
 #include "flowback/decode/code_image.h"
 #include "replay/writers/text/json.h"
-#include "replay/writers/text/path_text.h"
 #include "replay/writers/text/printable.h"
 
 namespace flowback::cli {

@@ -5,7 +5,7 @@
 
 #include <iterator>
 
-#include "replay/writers/text/path_text.h"
+#include "base/path_text.h"
 #include "replay/writers/text/printable.h"
 
 namespace flowback::cli {

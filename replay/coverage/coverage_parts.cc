@@ -2,8 +2,11 @@
 #include "flowback/replay/coverage_parts.h"
 
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
 #include <optional>
 #include <string_view>
+#include <system_error>
 #include <tuple>
 #include <utility>
 
@@ -269,6 +272,15 @@ Result<CoverageCounts> ReadPart(const std::string& path) {
   Result<CoverageCounts> counts = PartFromBytes((*file)->bytes(), path);
   if (Status whole = (*file)->CheckWhole(); !whole) return Fail(whole.error());
   return counts;
+}
+
+bool LooksLikePart(const std::string& path) {
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(path, ignored)) return false;
+  std::ifstream file(path, std::ios::binary);
+  char head[kMagic.size()] = {};
+  file.read(head, sizeof head);
+  return std::string_view(head, sizeof head) == kMagic;
 }
 
 }  // namespace flowback

@@ -19,5 +19,8 @@ std::vector<uint8_t> PartToBytes(const CoverageCounts& counts);
 Result<CoverageCounts> PartFromBytes(Bytes bytes, const std::string& name);
 // Errors: the same, and those of MappedFile::Open.
 Result<CoverageCounts> ReadPart(const std::string& path);
+// Returns whether the file begins as a part does. Returns false for a file that cannot be read, and
+// for a pipe, whose bytes could be read only once.
+bool LooksLikePart(const std::string& path);
 
 }  // namespace flowback

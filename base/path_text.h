@@ -6,7 +6,8 @@
 
 namespace flowback {
 
-// The name behind the last slash; all of a path that has none, or that ends with one.
+// Returns the name after the last slash. Returns the whole path if it has no slash or ends with
+// one.
 inline std::string_view LastPart(std::string_view path) {
   const size_t slash = path.rfind('/');
   return slash == std::string_view::npos || slash + 1 == path.size() ? path

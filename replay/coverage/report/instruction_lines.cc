@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT
-#include "cli/coverage/instruction_lines.h"
-
-#include <fmt/format.h>
+#include "replay/coverage/report/instruction_lines.h"
 
 #include <algorithm>
 
-namespace flowback::cli {
+namespace flowback {
 
 std::string TextOfInstruction(Disassembler& disassembler, const ObjectImage& image,
                               const StaticInstruction& at) {
@@ -41,16 +39,4 @@ void ForEachInstruction(const ObjectCoverage& object, const FunctionCoverage& fu
     }
 }
 
-std::string CountWords(uint64_t times, Executed state) {
-  if (state == Executed::kYes) return std::to_string(times);
-  return state == Executed::kNo ? "#####" : "?????";
-}
-
-std::string BranchWords(uint64_t taken, uint64_t not_taken) {
-  if (taken == 0 && not_taken == 0) return {};
-  if (taken == 0) return fmt::format("never taken, {} not", not_taken);
-  if (not_taken == 0) return fmt::format("always taken, {}", taken);
-  return fmt::format("taken {}, not {}", taken, not_taken);
-}
-
-}  // namespace flowback::cli
+}  // namespace flowback

@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
-namespace flowback::cli {
+namespace flowback {
 
 class SourceReader {
  public:
@@ -36,4 +36,4 @@ class SourceReader {
 // others. False where either can't be looked at.
 bool IsNewer(const std::string& source, const std::string& binary);
 
-}  // namespace flowback::cli
+}  // namespace flowback

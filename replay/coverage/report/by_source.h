@@ -8,7 +8,7 @@
 
 #include "flowback/replay/coverage_report.h"
 
-namespace flowback::cli {
+namespace flowback {
 
 // A conditional branch of a line. Objects that have as many of the line were made of the same code,
 // as programs that a library is linked into: their counts are added up.
@@ -64,4 +64,4 @@ std::vector<CoveredDirectory> ByDirectory(const CoverageReport& report,
 // Of two copies of one thing.
 Executed EitherState(Executed a, Executed b);
 
-}  // namespace flowback::cli
+}  // namespace flowback

@@ -8,7 +8,7 @@
 #include "decode/instruction/disassemble.h"
 #include "flowback/replay/coverage_report.h"
 
-namespace flowback::cli {
+namespace flowback {
 
 struct InstructionLine {
   uint64_t address = 0;
@@ -19,20 +19,15 @@ struct InstructionLine {
   const BranchCoverage* branch = nullptr;  // null: no conditional branch
   uint64_t target = 0;                     // of a direct jump or conditional branch; else 0
   uint64_t scope = 0;                      // SourcePlace::scope
-  bool is_inlined = false;                 // there
+  bool is_inlined = false;                 // `at` lies in a function that was inlined here
   bool may_be_unseen = false;              // ObjectCoverage::unknown
 };
 
-// "jne 0x401005".
+// Returns the instruction's text, such as "jne 0x401005".
 std::string TextOfInstruction(Disassembler& disassembler, const ObjectImage& image,
                               const StaticInstruction& at);
-// In the order of addresses.
+// Calls `visit` for each of the function's instructions, in the order of addresses.
 void ForEachInstruction(const ObjectCoverage& object, const FunctionCoverage& function,
                         const std::function<void(const InstructionLine& line)>& visit);
 
-// "12", "#####" of what never was executed, "?????" of what is not known: as gcov marks them.
-std::string CountWords(uint64_t times, Executed state);
-// "taken 3, never not taken"; empty of a branch that was never reached.
-std::string BranchWords(uint64_t taken, uint64_t not_taken);
-
-}  // namespace flowback::cli
+}  // namespace flowback

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-namespace flowback::cli {
+namespace flowback {
 
 // Finds the date of a report's inputs. A report does not carry the time at which it was written:
 // it would differ each time.
@@ -21,4 +21,4 @@ class InputDates {
   int64_t newest_ = 0;
 };
 
-}  // namespace flowback::cli
+}  // namespace flowback

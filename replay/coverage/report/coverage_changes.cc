@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
-#include "cli/coverage/coverage_changes.h"
-
-#include <fmt/format.h>
+#include "replay/coverage/report/coverage_changes.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <utility>
 
-#include "cli/coverage/by_source.h"
-#include "cli/coverage/coverage_words.h"
+#include "base/hex.h"
+#include "base/path_text.h"
+#include "replay/coverage/report/by_source.h"
 
-namespace flowback::cli {
+namespace flowback {
 namespace {
 
 struct Known {
@@ -21,8 +21,7 @@ using ByName = std::map<std::pair<std::string, std::string>, Known>;
 
 std::string NameOf(const ObjectCoverage& object, const StaticFunction& function) {
   if (!function.name.empty()) return function.name;
-  return fmt::format("[function at {:#x} of {}]", function.begin,
-                     object.counts->id.build_id.ToHex());
+  return "[function at " + Hex(function.begin) + " of " + object.counts->id.build_id.ToHex() + "]";
 }
 
 ByName FunctionsOf(const CoverageReport& report) {
@@ -38,7 +37,7 @@ ByName FunctionsOf(const CoverageReport& report) {
   return result;
 }
 
-// Those that were executed in `some` and, known to `others`, were not.
+// Returns the functions that executed in `some`, and did not in `others`, which know them.
 std::vector<CoverageChange> OnlyIn(const ByName& some, const ByName& others) {
   std::vector<CoverageChange> result;
   for (const auto& [name, known] : some) {
@@ -59,4 +58,4 @@ CoverageChanges CoverageChanges::Between(const CoverageReport& old, const Covera
   return {.newly_executed = OnlyIn(after, before), .no_longer_executed = OnlyIn(before, after)};
 }
 
-}  // namespace flowback::cli
+}  // namespace flowback

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "cli/coverage/process_queue.h"
+#include "replay/coverage/process_queue.h"
 
 #include <signal.h>
 
@@ -8,7 +8,7 @@
 #include <system_error>
 #include <utility>
 
-namespace flowback::cli {
+namespace flowback {
 namespace {
 
 // Signals that ask for something are for the thread that records; those that tell of a fault are
@@ -115,4 +115,4 @@ void ProcessQueue::CountOne(const std::string& recording) {
   thrown_ = thrown;
 }
 
-}  // namespace flowback::cli
+}  // namespace flowback

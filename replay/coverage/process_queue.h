@@ -14,7 +14,7 @@
 
 #include "flowback/base/error.h"
 
-namespace flowback::cli {
+namespace flowback {
 
 class ProcessQueue {
  public:
@@ -59,4 +59,4 @@ class ProcessQueue {
   std::thread thread_;
 };
 
-}  // namespace flowback::cli
+}  // namespace flowback

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-#include "cli/coverage/source_reader.h"
+#include "replay/coverage/report/source_reader.h"
 
 #include <filesystem>
 #include <fstream>
 
-namespace flowback::cli {
+namespace flowback {
 namespace {
 
 bool IsFile(const std::string& path) {
@@ -62,4 +62,4 @@ bool IsNewer(const std::string& source, const std::string& binary) {
   return !error && of_source > of_binary;
 }
 
-}  // namespace flowback::cli
+}  // namespace flowback

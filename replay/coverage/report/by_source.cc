@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-#include "cli/coverage/by_source.h"
+#include "replay/coverage/report/by_source.h"
 
 #include <algorithm>
 #include <map>
 #include <utility>
 
-namespace flowback::cli {
+namespace flowback {
 namespace {
 
 using LinesByNumber = std::map<uint32_t, CoveredLine>;
@@ -112,4 +112,4 @@ std::vector<CoveredDirectory> ByDirectory(const CoverageReport& report,
   return result;
 }
 
-}  // namespace flowback::cli
+}  // namespace flowback

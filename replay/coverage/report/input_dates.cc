@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "cli/coverage/input_dates.h"
+#include "replay/coverage/report/input_dates.h"
 
 #include <sys/stat.h>
 
@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <cstring>
 
-namespace flowback::cli {
+namespace flowback {
 
 void InputDates::Add(const std::string& path) {
   struct stat info{};
@@ -26,4 +26,4 @@ int64_t InputDates::Newest() const {
   return read.ec == std::errc() && read.ptr == end && date >= 0 ? date : newest_;
 }
 
-}  // namespace flowback::cli
+}  // namespace flowback
