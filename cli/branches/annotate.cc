@@ -15,9 +15,9 @@
 
 #include "base/path_text.h"
 #include "cli/branches/hot_functions.h"
-#include "cli/coverage/coverage_words.h"
 #include "decode/instruction/disassemble.h"
 #include "replay/coverage/report/instruction_lines.h"
+#include "replay/writers/coverage/coverage_words.h"
 #include "replay/writers/text/counted.h"
 #include "replay/writers/text/json.h"
 #include "replay/writers/text/printable.h"

@@ -14,6 +14,7 @@
 #include "flowback/capture/open.h"
 #include "flowback/replay/coverage_parts.h"
 #include "replay/coverage/report/changed_sources.h"
+#include "replay/writers/coverage/coverage_view.h"
 #include "replay/writers/text/first_few.h"
 
 namespace flowback::cli {

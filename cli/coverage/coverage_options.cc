@@ -28,13 +28,21 @@ Result<CoverageGoal> ParseGoal(const std::string& words) {
               "instructions:80"));
 }
 
+Error UnknownFormat(const std::string& word) {
+  std::string names;
+  for (const CoverageFormat& format : WritersOf<CoverageWriter>())
+    names += (names.empty() ? "" : ", ") + std::string(format.name);
+  return Error(ErrorCode::kUsage, fmt::format("coverage: there is no format '{}'", word))
+      .Remedy("--format with one of " + names);
+}
+
 }  // namespace
 
 void AddCoverageOptions(CLI::App& app, CoverageOptions& options, ReaderWords& words) {
   app.add_option("MORE", options.more, "further recordings and parts, whose counts are added");
   app.add_option("--thread", words.tid, "the same as --tid");
   std::string formats;
-  for (const CoverageFormat& format : CoverageFormats())
+  for (const CoverageFormat& format : WritersOf<CoverageWriter>())
     formats += fmt::format("{}{} ({})", formats.empty() ? "" : ", ", format.name, format.summary);
   app.add_option("--format", options.format, "what is written: " + formats);
   AddRepeatable(app, "--object", options.patterns.objects,
@@ -62,9 +70,8 @@ void AddCoverageOptions(CLI::App& app, CoverageOptions& options, ReaderWords& wo
 
 Status UnderstandCoverage(CoverageOptions& options) {
   if (options.reader.json) options.format = "json";
-  Result<const CoverageFormat*> format = FindCoverageFormat(options.format);
-  if (!format) return Fail(format.error());
-  options.writer = *format;
+  options.writer = FindWriter<CoverageWriter>(options.format);
+  if (!options.writer) return Fail(UnknownFormat(options.format));
   if (options.by_thread && options.writer->name != "summary")
     return Fail(Error(ErrorCode::kUsage, "--by-thread is about the summary")
                     .Remedy("choose threads by --tid for other formats"));

@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "cli/coverage/coverage_view.h"
 #include "cli/reading/reader_options.h"
 #include "replay/coverage/report/code_patterns.h"
 #include "replay/coverage/report/coverage_metric.h"
+#include "replay/writers/writers.h"
 
 namespace CLI {
 class App;
@@ -22,6 +22,8 @@ struct CoverageGoal {
   std::string of;  // a metric's name; empty: the usual metric
   double percent = 0;
 };
+
+using CoverageFormat = WriterOf<CoverageWriter>;
 
 struct CoverageOptions {
   ReaderOptions reader;
@@ -38,7 +40,7 @@ struct CoverageOptions {
   bool by_thread = false;
 
   // Understood from the words above.
-  const CoverageFormat* writer = nullptr;
+  std::optional<CoverageFormat> writer;
   std::optional<CoverageGoal> goal;
 };
 

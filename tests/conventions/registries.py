@@ -17,7 +17,6 @@ USES = {
 
 # Table: the folder whose .cc files are its rows, one each.
 FOLDERS = {
-    "replay/writers/writers.def": "replay/writers/",
     "replay/analyses/analyses.def": "replay/analyses/",
 }
 
@@ -124,6 +123,23 @@ def _recorders(project):
         yield from _compare(table, listed, defined, "capture/record/")
 
 
+def _writers(project):
+    """A file write_*.cc is there for at least one row; other files may define rows as well."""
+    table = "replay/writers/writers.def"
+    if not project.exists(table):
+        return
+    listed = [row[2] for row in project.table(table)]
+    defines = {
+        path: re.findall(r"^(?:void|Status) (\w+)\([^;{}]*TextSink& \w+\)\s*\{", project.text(path), re.M)
+        for path in project.select(".cc", under="replay/writers/")
+    }
+    defined = [name for names in defines.values() for name in names]
+    yield from _compare(table, listed, set(defined) & set(listed), "replay/writers/")
+    for path, names in defines.items():
+        if os.path.basename(path).startswith("write_") and not set(names) & set(listed):
+            yield f"{path}: none of its functions is in {table}"
+
+
 def check(project):
-    for part in (_uses, _folders, _packets, _commands, _decoders, _sources, _formats, _recorders):
+    for part in (_uses, _folders, _packets, _commands, _decoders, _sources, _formats, _recorders, _writers):
         yield from part(project)

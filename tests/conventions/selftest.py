@@ -101,8 +101,18 @@ class Checks(unittest.TestCase):
     def test_registries(self):
         cases = [
             ({"include/flowback/model/events.def": "FLOWBACK_EVENT(kGone, \"gone\", \"x\")\n"}, "uses kGone"),
-            ({"replay/writers/writers.def": "FLOWBACK_WRITER(svg)\n"}, "svg has no"),
-            ({"replay/writers/writers.def": "", "replay/writers/x.cc": ""}, "x.cc: not in"),
+            (
+                {"replay/writers/writers.def": 'FLOWBACK_WRITER(Flow, "x", WriteX, "all of it")\n'},
+                "WriteX is not defined",
+            ),
+            (
+                {
+                    "replay/writers/writers.def": "",
+                    "replay/writers/flow/write_x.cc": "void WriteX(const Flow& flow, TextSink& sink) {",
+                },
+                "none of its functions is in",
+            ),
+            ({"replay/analyses/analyses.def": "FLOWBACK_ANALYSIS(x)\n"}, "x has no"),
             ({"capture/formats/formats.def": 'FLOWBACK_FORMAT(Ctf, "CTF")\n'}, "MatchesCtf is not defined"),
             (
                 {"capture/record/recorders.def": 'FLOWBACK_RECORDER(x, "x", 0, CheckX, MakeXRecorder)\n'},

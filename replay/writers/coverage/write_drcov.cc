@@ -9,10 +9,11 @@
 #include <string>
 #include <vector>
 
-#include "cli/coverage/coverage_view.h"
+#include "replay/writers/coverage/coverage_view.h"
 #include "replay/writers/text/printable.h"
+#include "replay/writers/writers.h"
 
-namespace flowback::cli {
+namespace flowback {
 namespace {
 
 struct DrcovBlock {
@@ -69,12 +70,12 @@ void AddBlocks(const Module& module, uint16_t number, std::vector<DrcovBlock>& b
 
 }  // namespace
 
-void WriteCoverageDrcov(const CoverageView& view, Output& output) {
+void WriteCoverageDrcov(const CoverageView& view, TextSink& sink) {
   const std::vector<Module> modules = ModulesOf(view.report);
   std::vector<DrcovBlock> blocks;
   for (size_t i = 0; i < modules.size(); ++i)
     AddBlocks(modules[i], static_cast<uint16_t>(i), blocks);
-  std::string& out = output.buffer();
+  std::string& out = sink.buffer();
   out += "DRCOV VERSION: 2\nDRCOV FLAVOR: drcov\n";
   out += fmt::format("Module Table: version 2, count {}\nColumns: id, base, end, entry, path\n",
                      modules.size());
@@ -85,9 +86,9 @@ void WriteCoverageDrcov(const CoverageView& view, Output& output) {
   for (const DrcovBlock& block : blocks) {
     char bytes[sizeof(DrcovBlock)];
     std::memcpy(bytes, &block, sizeof bytes);
-    output.Write({bytes, sizeof bytes});
+    sink.Write({bytes, sizeof bytes});
   }
-  output.Commit();
+  sink.Commit();
 }
 
-}  // namespace flowback::cli
+}  // namespace flowback

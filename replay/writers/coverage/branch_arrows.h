@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-namespace flowback::cli {
+namespace flowback {
 
 struct BranchArrow {
   size_t from = 0;  // rows of the listing
@@ -31,4 +31,4 @@ struct ArrowPicture {
 inline constexpr size_t kRowPixels = 16;
 ArrowPicture DrawArrows(std::vector<BranchArrow> arrows, size_t rows);
 
-}  // namespace flowback::cli
+}  // namespace flowback

@@ -5,10 +5,9 @@
 #include <string>
 #include <string_view>
 
-#include "base/path_text.h"
 #include "flowback/replay/coverage_report.h"
 
-namespace flowback::cli {
+namespace flowback {
 
 // Returns PercentNumber as text, such as "31.2 %". Returns "-" for an empty share.
 std::string PercentOf(const CoverageShare& share);
@@ -25,4 +24,4 @@ std::string CountWords(uint64_t times, Executed state);
 // branch that was never reached.
 std::string BranchWords(uint64_t taken, uint64_t not_taken);
 
-}  // namespace flowback::cli
+}  // namespace flowback

@@ -6,12 +6,13 @@
 
 #include <string>
 
-#include "cli/coverage/coverage_view.h"
-#include "cli/coverage/coverage_words.h"
 #include "replay/coverage/report/by_source.h"
+#include "replay/writers/coverage/coverage_view.h"
+#include "replay/writers/coverage/coverage_words.h"
 #include "replay/writers/text/json.h"
+#include "replay/writers/writers.h"
 
-namespace flowback::cli {
+namespace flowback {
 namespace {
 
 std::string Summary(std::string_view name, uint64_t count, uint64_t covered, bool with_rest) {
@@ -41,8 +42,8 @@ std::string Quoted(std::string_view text) {
 
 class LlvmJsonWriter {
  public:
-  LlvmJsonWriter(const CoverageView& view, Output& output)
-      : view_(view), output_(output), files_(BySource(view.report)) {}
+  LlvmJsonWriter(const CoverageView& view, TextSink& sink)
+      : view_(view), sink_(sink), files_(BySource(view.report)) {}
 
   void Write() {
     out() += "{\"data\":[{\"files\":[";
@@ -51,7 +52,7 @@ class LlvmJsonWriter {
       if (i != 0) out() += ',';
       WriteFile(files_[i]);
       all.Add(files_[i].shares);
-      output_.Commit();
+      sink_.Commit();
     }
     out() += "],\"functions\":[";
     bool first = true;
@@ -60,15 +61,15 @@ class LlvmJsonWriter {
         if (function.state == Executed::kUnknown) continue;
         if (!std::exchange(first, false)) out() += ',';
         WriteFunction(file, function);
-        output_.Commit();
+        sink_.Commit();
       }
     out() += "],\"totals\":" + Summaries(all) +
              "}],\"type\":\"llvm.coverage.json.export\",\"version\":\"2.0.1\"}\n";
-    output_.Commit();
+    sink_.Commit();
   }
 
  private:
-  std::string& out() { return output_.buffer(); }
+  std::string& out() { return sink_.buffer(); }
 
   void WriteFile(const CoveredFile& file) {
     out() += "{\"branches\":[";
@@ -106,14 +107,14 @@ class LlvmJsonWriter {
   }
 
   const CoverageView& view_;
-  Output& output_;
+  TextSink& sink_;
   std::vector<CoveredFile> files_;
 };
 
 }  // namespace
 
-void WriteCoverageLlvmJson(const CoverageView& view, Output& output) {
-  LlvmJsonWriter(view, output).Write();
+void WriteCoverageLlvmJson(const CoverageView& view, TextSink& sink) {
+  LlvmJsonWriter(view, sink).Write();
 }
 
-}  // namespace flowback::cli
+}  // namespace flowback

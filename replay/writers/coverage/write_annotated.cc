@@ -11,31 +11,32 @@
 #include <string>
 
 #include "base/path_text.h"
-#include "cli/coverage/coverage_view.h"
-#include "cli/coverage/coverage_words.h"
 #include "replay/coverage/report/instruction_lines.h"
 #include "replay/coverage/report/source_reader.h"
+#include "replay/writers/coverage/coverage_view.h"
+#include "replay/writers/coverage/coverage_words.h"
 #include "replay/writers/text/printable.h"
+#include "replay/writers/writers.h"
 
-namespace flowback::cli {
+namespace flowback {
 namespace {
 
 class Annotator {
  public:
-  Annotator(const CoverageView& view, Output& output)
-      : view_(view), output_(output), sources_(view.source_root) {}
+  Annotator(const CoverageView& view, TextSink& sink)
+      : view_(view), sink_(sink), sources_(view.source_root) {}
 
   void Write() {
     for (const ObjectCoverage& object : view_.report.objects)
       for (const FunctionCoverage& function : object.functions) {
         WriteFunction(object, function);
-        if (output_.closed()) return;
+        if (sink_.closed()) return;
       }
   }
 
  private:
   void WriteFunction(const ObjectCoverage& object, const FunctionCoverage& function) {
-    std::string& out = output_.buffer();
+    std::string& out = sink_.buffer();
     const CoverageShare& share = function.shares.instructions;
     out += fmt::format("\n{} ({})  entered {}, {} of {} instructions executed\n",
                        FunctionWords(object.Code(function)), ObjectWords(object),
@@ -51,7 +52,7 @@ class Annotator {
           line.branch == nullptr ? "" : BranchWords(line.branch->taken, line.branch->not_taken);
       if (!branch.empty()) text = fmt::format("{:<64}  {}", text, branch);
       out += text + '\n';
-      output_.Commit();
+      sink_.Commit();
     });
   }
 
@@ -59,19 +60,19 @@ class Annotator {
     const std::string& path = view_.report.files[at.file];
     const std::vector<std::string>& lines = sources_.Lines(path);
     const std::string text = at.line <= lines.size() ? lines[at.line - 1] : std::string();
-    output_.buffer() += fmt::format("{:>17}{}:{}  {}\n", "", Printable(LastPart(path)), at.line,
-                                    PrintableSource(text));
+    sink_.buffer() += fmt::format("{:>17}{}:{}  {}\n", "", Printable(LastPart(path)), at.line,
+                                  PrintableSource(text));
   }
 
   const CoverageView& view_;
-  Output& output_;
+  TextSink& sink_;
   SourceReader sources_;
 };
 
 }  // namespace
 
-void WriteCoverageAnnotated(const CoverageView& view, Output& output) {
-  Annotator(view, output).Write();
+void WriteCoverageAnnotated(const CoverageView& view, TextSink& sink) {
+  Annotator(view, sink).Write();
 }
 
-}  // namespace flowback::cli
+}  // namespace flowback

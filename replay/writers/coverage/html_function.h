@@ -8,7 +8,7 @@
 #include "flowback/replay/coverage_report.h"
 #include "replay/coverage/report/source_reader.h"
 
-namespace flowback::cli {
+namespace flowback {
 
 // Of what was executed.
 void AppendHtmlFunction(const CoverageReport& report, const ObjectCoverage& object,
@@ -17,4 +17,4 @@ void AppendHtmlFunction(const CoverageReport& report, const ObjectCoverage& obje
 // The class of a row by what is known of it.
 const char* HtmlClassOf(Executed state, bool one_way);
 
-}  // namespace flowback::cli
+}  // namespace flowback

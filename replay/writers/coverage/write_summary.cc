@@ -6,13 +6,14 @@
 #include <vector>
 
 #include "base/path_text.h"
-#include "cli/coverage/coverage_view.h"
-#include "cli/coverage/coverage_words.h"
 #include "replay/coverage/report/by_source.h"
 #include "replay/coverage/report/report_lists.h"
+#include "replay/writers/coverage/coverage_view.h"
+#include "replay/writers/coverage/coverage_words.h"
 #include "replay/writers/text/printable.h"
+#include "replay/writers/writers.h"
 
-namespace flowback::cli {
+namespace flowback {
 namespace {
 
 // "gzip.c:120", or nothing.
@@ -245,9 +246,9 @@ class SummaryWriter {
 
 }  // namespace
 
-void WriteCoverageSummary(const CoverageView& view, Output& output) {
-  SummaryWriter(view, output.buffer()).Write();
-  output.Commit();
+void WriteCoverageSummary(const CoverageView& view, TextSink& sink) {
+  SummaryWriter(view, sink.buffer()).Write();
+  sink.Commit();
 }
 
-}  // namespace flowback::cli
+}  // namespace flowback

@@ -8,16 +8,17 @@
 #include <algorithm>
 #include <string>
 
-#include "cli/coverage/coverage_view.h"
 #include "replay/coverage/report/by_source.h"
+#include "replay/writers/coverage/coverage_view.h"
 #include "replay/writers/text/printable.h"
+#include "replay/writers/writers.h"
 
-namespace flowback::cli {
+namespace flowback {
 namespace {
 
 class LcovWriter {
  public:
-  LcovWriter(const CoverageView& view, Output& output) : view_(view), output_(output) {}
+  LcovWriter(const CoverageView& view, TextSink& sink) : view_(view), sink_(sink) {}
 
   void Write() {
     for (const CoveredFile& file : BySource(view_.report)) {
@@ -26,12 +27,12 @@ class LcovWriter {
       WriteBranches(file);
       WriteLines(file);
       out() += "end_of_record\n";
-      output_.Commit();
+      sink_.Commit();
     }
   }
 
  private:
-  std::string& out() { return output_.buffer(); }
+  std::string& out() { return sink_.buffer(); }
 
   void WriteFunctions(const CoveredFile& file) {
     size_t found = 0;
@@ -91,13 +92,11 @@ class LcovWriter {
   }
 
   const CoverageView& view_;
-  Output& output_;
+  TextSink& sink_;
 };
 
 }  // namespace
 
-void WriteCoverageLcov(const CoverageView& view, Output& output) {
-  LcovWriter(view, output).Write();
-}
+void WriteCoverageLcov(const CoverageView& view, TextSink& sink) { LcovWriter(view, sink).Write(); }
 
-}  // namespace flowback::cli
+}  // namespace flowback

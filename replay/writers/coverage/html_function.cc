@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "cli/coverage/html_function.h"
+#include "replay/writers/coverage/html_function.h"
 
 #include <fmt/format.h>
 
@@ -7,13 +7,13 @@
 #include <vector>
 
 #include "base/path_text.h"
-#include "cli/coverage/branch_arrows.h"
-#include "cli/coverage/coverage_words.h"
 #include "replay/coverage/report/instruction_lines.h"
 #include "replay/coverage/report/report_lists.h"
+#include "replay/writers/coverage/branch_arrows.h"
+#include "replay/writers/coverage/coverage_words.h"
 #include "replay/writers/text/xml.h"
 
-namespace flowback::cli {
+namespace flowback {
 namespace {
 
 class HtmlFunction {
@@ -101,4 +101,4 @@ const char* HtmlClassOf(Executed state, bool one_way) {
   return one_way ? "h" : "r";
 }
 
-}  // namespace flowback::cli
+}  // namespace flowback

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "cli/coverage/branch_arrows.h"
+#include "replay/writers/coverage/branch_arrows.h"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 #include <array>
 #include <map>
 
-namespace flowback::cli {
+namespace flowback {
 namespace {
 
 constexpr size_t kMostLanes = 12;
@@ -81,4 +81,4 @@ ArrowPicture DrawArrows(std::vector<BranchArrow> arrows, size_t rows) {
   return picture;
 }
 
-}  // namespace flowback::cli
+}  // namespace flowback

@@ -8,12 +8,13 @@
 #include <vector>
 
 #include "base/path_text.h"
-#include "cli/coverage/coverage_view.h"
-#include "cli/coverage/coverage_words.h"
 #include "replay/coverage/report/by_source.h"
+#include "replay/writers/coverage/coverage_view.h"
+#include "replay/writers/coverage/coverage_words.h"
 #include "replay/writers/text/xml.h"
+#include "replay/writers/writers.h"
 
-namespace flowback::cli {
+namespace flowback {
 namespace {
 
 std::string Rate(uint64_t part, uint64_t all) {
@@ -42,8 +43,8 @@ struct Rates {
 
 class CoberturaWriter {
  public:
-  CoberturaWriter(const CoverageView& view, Output& output)
-      : view_(view), output_(output), files_(BySource(view.report)) {}
+  CoberturaWriter(const CoverageView& view, TextSink& sink)
+      : view_(view), sink_(sink), files_(BySource(view.report)) {}
 
   void Write() {
     Rates all;
@@ -64,11 +65,11 @@ class CoberturaWriter {
         view_.date, Xml(view_.source_root.empty() ? "/" : view_.source_root));
     for (const auto& [folder, files] : packages) WritePackage(folder, files);
     out() += "</packages>\n</coverage>\n";
-    output_.Commit();
+    sink_.Commit();
   }
 
  private:
-  std::string& out() { return output_.buffer(); }
+  std::string& out() { return sink_.buffer(); }
 
   void WritePackage(const std::string& folder, const std::vector<const CoveredFile*>& files) {
     Rates rates;
@@ -91,7 +92,7 @@ class CoberturaWriter {
     for (const CoveredLine& line : file.lines)
       if (line.state != Executed::kUnknown) WriteLine(line);
     out() += "</lines>\n</class>\n";
-    output_.Commit();
+    sink_.Commit();
   }
 
   void WriteMethod(const CoveredFunction& function) {
@@ -124,14 +125,14 @@ class CoberturaWriter {
   }
 
   const CoverageView& view_;
-  Output& output_;
+  TextSink& sink_;
   std::vector<CoveredFile> files_;
 };
 
 }  // namespace
 
-void WriteCoverageCobertura(const CoverageView& view, Output& output) {
-  CoberturaWriter(view, output).Write();
+void WriteCoverageCobertura(const CoverageView& view, TextSink& sink) {
+  CoberturaWriter(view, sink).Write();
 }
 
-}  // namespace flowback::cli
+}  // namespace flowback

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-#include "cli/coverage/coverage_words.h"
+#include "replay/writers/coverage/coverage_words.h"
 
 #include <fmt/format.h>
 
 #include "replay/coverage/report/coverage_metric.h"
 #include "replay/writers/text/printable.h"
 
-namespace flowback::cli {
+namespace flowback {
 
 std::string PercentOf(const CoverageShare& share) {
   return share.total == 0 ? "-" : fmt::format("{:.1f} %", PercentNumber(share));
@@ -38,4 +38,4 @@ std::string BranchWords(uint64_t taken, uint64_t not_taken) {
   return fmt::format("taken {}, not {}", taken, not_taken);
 }
 
-}  // namespace flowback::cli
+}  // namespace flowback

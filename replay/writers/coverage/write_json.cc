@@ -5,12 +5,13 @@
 
 #include <string>
 
-#include "cli/coverage/coverage_view.h"
-#include "cli/coverage/coverage_words.h"
 #include "replay/coverage/report/by_source.h"
+#include "replay/writers/coverage/coverage_view.h"
+#include "replay/writers/coverage/coverage_words.h"
 #include "replay/writers/text/json.h"
+#include "replay/writers/writers.h"
 
-namespace flowback::cli {
+namespace flowback {
 namespace {
 
 std::string_view StateWord(Executed state) {
@@ -40,11 +41,11 @@ void AddShares(JsonLine& line, const CoverageShares& shares) {
 
 class JsonWriter {
  public:
-  JsonWriter(const CoverageView& view, Output& output)
-      : view_(view), report_(view.report), output_(output) {}
+  JsonWriter(const CoverageView& view, TextSink& sink)
+      : view_(view), report_(view.report), sink_(sink) {}
 
   void Write() {
-    JsonLine head(output_.buffer());
+    JsonLine head(sink_.buffer());
     head.Text("schema", "flowback.coverage/1").Text("type", "coverage");
     head.Number("recordings", view_.counts.recordings);
     head.Bool("emulated", view_.counts.emulated);
@@ -60,7 +61,7 @@ class JsonWriter {
 
  private:
   void WriteObject(const ObjectCoverage& object) {
-    JsonLine line(output_.buffer());
+    JsonLine line(sink_.buffer());
     const ObjectId& id = object.counts->id;
     line.Text("type", "object").Text("object", id.path);
     if (id.build_id.empty())
@@ -83,7 +84,7 @@ class JsonWriter {
     line.Raw("losses", losses + "}").End();
     for (const FunctionCoverage& function : object.functions) WriteFunction(object, function);
     for (const BranchCoverage& branch : object.branches) WriteBranch(object, branch);
-    output_.Commit();
+    sink_.Commit();
   }
 
   void AddPlace(JsonLine& line, const SourceLine& at) {
@@ -96,7 +97,7 @@ class JsonWriter {
 
   void WriteFunction(const ObjectCoverage& object, const FunctionCoverage& function) {
     const StaticFunction& code = object.Code(function);
-    JsonLine line(output_.buffer());
+    JsonLine line(sink_.buffer());
     line.Text("type", "function").Text("object", object.counts->id.path);
     line.Text("function", code.name).Hex("address", code.begin).Number("bytes", code.code_bytes);
     line.Number("uncertain_bytes", code.uncertain_bytes);
@@ -104,36 +105,36 @@ class JsonWriter {
     line.Text("executed", StateWord(function.state)).Number("entries", function.entries);
     AddShares(line, function.shares);
     line.End();
-    output_.Commit();
+    sink_.Commit();
   }
 
   void WriteBranch(const ObjectCoverage& object, const BranchCoverage& branch) {
-    JsonLine line(output_.buffer());
+    JsonLine line(sink_.buffer());
     line.Text("type", "branch").Text("object", object.counts->id.path);
     line.Hex("address", branch.address).Hex("target", branch.target);
     AddPlace(line, branch.at);
     line.Number("taken", branch.taken).Number("not_taken", branch.not_taken).End();
-    output_.Commit();
+    sink_.Commit();
   }
 
   void WriteChanges(std::string_view type, const std::vector<CoverageChange>& changes) {
     for (const CoverageChange& change : changes) {
-      JsonLine line(output_.buffer());
+      JsonLine line(sink_.buffer());
       line.Text("type", type).Text("object", change.object).Text("function", change.function);
       line.Number("bytes", change.bytes).End();
-      output_.Commit();
+      sink_.Commit();
     }
   }
 
   void WriteFile(const CoveredFile& file) {
     for (const CoveredLine& each : file.lines) {
-      JsonLine line(output_.buffer());
+      JsonLine line(sink_.buffer());
       line.Text("type", "line").Text("file", report_.files[file.file]);
       line.Number("line", each.line).Text("executed", StateWord(each.state));
       line.Number("times", each.times);
       if (!each.copies.empty()) line.Raw("copies", CopiesJson(each.copies));
       line.End();
-      output_.Commit();
+      sink_.Commit();
     }
   }
 
@@ -149,13 +150,11 @@ class JsonWriter {
 
   const CoverageView& view_;
   const CoverageReport& report_;
-  Output& output_;
+  TextSink& sink_;
 };
 
 }  // namespace
 
-void WriteCoverageJson(const CoverageView& view, Output& output) {
-  JsonWriter(view, output).Write();
-}
+void WriteCoverageJson(const CoverageView& view, TextSink& sink) { JsonWriter(view, sink).Write(); }
 
-}  // namespace flowback::cli
+}  // namespace flowback

@@ -9,16 +9,17 @@
 #include <vector>
 
 #include "base/path_text.h"
-#include "cli/coverage/coverage_view.h"
-#include "cli/coverage/coverage_words.h"
-#include "cli/coverage/html_function.h"
 #include "replay/coverage/report/by_source.h"
 #include "replay/coverage/report/instruction_lines.h"
 #include "replay/coverage/report/report_lists.h"
 #include "replay/coverage/report/source_reader.h"
+#include "replay/writers/coverage/coverage_view.h"
+#include "replay/writers/coverage/coverage_words.h"
+#include "replay/writers/coverage/html_function.h"
 #include "replay/writers/text/xml.h"
+#include "replay/writers/writers.h"
 
-namespace flowback::cli {
+namespace flowback {
 namespace {
 
 constexpr const char* kStyle =
@@ -41,8 +42,8 @@ constexpr const char* kStyle =
 
 class HtmlWriter {
  public:
-  HtmlWriter(const CoverageView& view, Output& output)
-      : report_(view.report), output_(output), sources_(view.source_root) {}
+  HtmlWriter(const CoverageView& view, TextSink& sink)
+      : report_(view.report), sink_(sink), sources_(view.source_root) {}
 
   void Write() {
     const ObjectCoverage* main = MainObject(report_);
@@ -55,11 +56,11 @@ class HtmlWriter {
     WriteFiles();
     WriteFunctions();
     out() += "</body></html>\n";
-    output_.Commit();
+    sink_.Commit();
   }
 
  private:
-  std::string& out() { return output_.buffer(); }
+  std::string& out() { return sink_.buffer(); }
 
   void WriteSentence(const ObjectCoverage& main) {
     out() += fmt::format("<p>Executed: {} of its functions ({}), {} of its branch directions",
@@ -99,7 +100,7 @@ class HtmlWriter {
                            Xml(report_.files[file.file]));
       WriteSource(file);
       out() += "</details>\n";
-      output_.Commit();
+      sink_.Commit();
     }
   }
 
@@ -115,7 +116,7 @@ class HtmlWriter {
                       FractionOf(each.shares.lines), PercentOf(each.shares.functions),
                       PercentOf(each.shares.branches), each.files, Xml(each.name));
     out() += "</table>\n";
-    output_.Commit();
+    sink_.Commit();
   }
 
   void WriteSource(const CoveredFile& file) {
@@ -185,7 +186,7 @@ class HtmlWriter {
     if (function.state != Executed::kYes) {
       out() += fmt::format("<div class={}>{} ({} bytes)</div>\n", color, name,
                            object.Code(function).code_bytes);
-      output_.Commit();
+      sink_.Commit();
       return;
     }
     out() += fmt::format(
@@ -195,18 +196,16 @@ class HtmlWriter {
         PercentOf(function.shares.branches));
     AppendHtmlFunction(report_, object, function, sources_, out());
     out() += "</details>\n";
-    output_.Commit();
+    sink_.Commit();
   }
 
   const CoverageReport& report_;
-  Output& output_;
+  TextSink& sink_;
   SourceReader sources_;
 };
 
 }  // namespace
 
-void WriteCoverageHtml(const CoverageView& view, Output& output) {
-  HtmlWriter(view, output).Write();
-}
+void WriteCoverageHtml(const CoverageView& view, TextSink& sink) { HtmlWriter(view, sink).Write(); }
 
-}  // namespace flowback::cli
+}  // namespace flowback

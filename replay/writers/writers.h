@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+// The formats that the library writes: writers.def has one row for each.
+//
+//   for (const WriterOf<CoverageWriter>& each : WritersOf<CoverageWriter>())
+//     each.write(view, sink);
+#pragma once
+
+#include <algorithm>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "replay/writers/text/text_sink.h"
+
+namespace flowback {
+
+struct CoverageView;  // replay/writers/coverage/coverage_view.h
+
+// What a format is written from decides the type of its function.
+using CoverageWriter = void(const CoverageView& view, TextSink& sink);
+
+#define FLOWBACK_WRITER(of, name, function, summary) of##Writer function;
+#include "replay/writers/writers.def"
+#undef FLOWBACK_WRITER
+
+// A row of the table.
+struct Writer {
+  std::string_view name;  // as options take it
+  std::variant<CoverageWriter*> write;
+  std::string_view summary;
+};
+
+// Returns all rows, in the order of the table.
+std::span<const Writer> Writers();
+
+// A row whose function has this type.
+template <class Function>
+struct WriterOf {
+  std::string_view name;
+  Function* write;
+  std::string_view summary;
+};
+
+// Returns the rows whose functions have this type, in the order of the table.
+template <class Function>
+std::vector<WriterOf<Function>> WritersOf() {
+  std::vector<WriterOf<Function>> found;
+  for (const Writer& each : Writers())
+    if (Function* const* write = std::get_if<Function*>(&each.write))
+      found.push_back({each.name, *write, each.summary});
+  return found;
+}
+
+// Returns nothing if no row of this type has the name.
+template <class Function>
+std::optional<WriterOf<Function>> FindWriter(std::string_view name) {
+  const std::vector<WriterOf<Function>> all = WritersOf<Function>();
+  const auto found = std::ranges::find(all, name, &WriterOf<Function>::name);
+  if (found == all.end()) return std::nullopt;
+  return *found;
+}
+
+}  // namespace flowback
