@@ -14,8 +14,9 @@
 #include <string>
 
 #include "base/path_text.h"
-#include "cli/branches/hot_functions.h"
+#include "cli/branches/branches_view.h"
 #include "decode/instruction/disassemble.h"
+#include "replay/branches/hot_functions.h"
 #include "replay/coverage/report/instruction_lines.h"
 #include "replay/writers/coverage/coverage_words.h"
 #include "replay/writers/text/counted.h"
@@ -114,16 +115,26 @@ void PrintBlockJson(const BranchesView& view, const HotFunction& hot, const Stat
   line.Raw("cycles", CyclesJson(view, cycles == nullptr ? CycleSums() : *cycles)).End();
 }
 
+Error NoneFits(const HotFunctions& found, const NamePattern& pattern) {
+  return Error(ErrorCode::kUsage,
+               fmt::format("branches: {} in the files that ran is called '{}'",
+                           found.any_fits ? "nothing that was executed" : "no function",
+                           pattern.text()))
+      .Remedy(
+          "flowback branches tells which functions branch most; a pattern with * "
+          "or /a regular expression/ fits more");
+}
+
 }  // namespace
 
 Status PrintAnnotated(const BranchesView& view, const NamePattern& pattern, bool json,
                       Output& output) {
-  std::vector<HotObject> objects;
-  const auto functions = HotFunctions(view, pattern, objects);
-  if (!functions) return Fail(functions.error());
+  const HotFunctions found =
+      FindHotFunctions(view.report, view.opened.code(), view.opened.options().search, pattern);
+  if (found.functions.empty()) return Fail(NoneFits(found, pattern));
   Annotation text(view, output);
   size_t left = view.top;
-  for (const HotFunction& hot : *functions) {
+  for (const HotFunction& hot : found.functions) {
     if (output.closed() || (!json && left-- == 0)) break;
     if (!json) {
       text.Write(hot);

@@ -4,10 +4,10 @@
 
 #include <limits>
 
-#include "cli/branches/branch_ranks.h"
 #include "cli/branches/branches_view.h"
 #include "cli/branches/place_text.h"
 #include "cli/listing/flow_printer.h"
+#include "replay/branches/branch_ranks.h"
 #include "replay/writers/text/json.h"
 
 namespace flowback::cli {

@@ -11,9 +11,8 @@
 #include "cli/command.h"
 #include "cli/decode/decode_kinds.h"
 #include "cli/decode/decode_options.h"
-#include "cli/decode/flow_shares.h"
 #include "cli/decode/listings.h"
-#include "cli/decode/stream_sums.h"
+#include "cli/decode/print_shares.h"
 #include "cli/help/completion.h"
 #include "cli/listing/flow_printer.h"
 #include "cli/listing/function_filter.h"
@@ -31,6 +30,7 @@
 #include "flowback/replay/player.h"
 #include "flowback/replay/span_decoder.h"
 #include "replay/flow/kept_sums.h"
+#include "replay/flow/stream_sums.h"
 #include "replay/threads/thread_lives.h"
 #include "replay/writers/text/json.h"
 
@@ -69,6 +69,7 @@ class DecodeJob final : public ReadingJob {
 
   void CountBytes();
   void WarnOfSamples() const;
+  StreamSums::Check AccountCheck() const;
   std::function<bool(const FlowPiece& piece)> PiecesInSpan() const;
   Player NewPlayer(unsigned threads);
   IndexCache UsableIndex() const;
@@ -219,13 +220,16 @@ Status DecodeJob::List(Output& output) {
 }
 
 Player DecodeJob::NewPlayer(unsigned threads) {
-  PlayOptions options{.threads = threads, .reaches = PiecesInSpan()};
-  if (ShowsAll())
-    options.check = [unit = opened_.source()->Unit()](const ByteAccount& account,
-                                                      const Stream& stream) {
-      return CheckAccount(account, stream, unit);
-    };
+  PlayOptions options{.threads = threads, .reaches = PiecesInSpan(), .check = AccountCheck()};
   return Player(opened_.inputs(), [this] { return NewDecoder(); }, std::move(options));
+}
+
+// The bytes of a stream add up if all of it is decoded.
+StreamSums::Check DecodeJob::AccountCheck() const {
+  if (!ShowsAll()) return {};
+  return [unit = opened_.source()->Unit()](const ByteAccount& account, const Stream& stream) {
+    return CheckAccount(account, stream, unit);
+  };
 }
 
 // Empty: all.
@@ -251,9 +255,14 @@ IndexCache DecodeJob::UsableIndex() const {
 }
 
 Status DecodeJob::Sum(Output& output) {
-  StreamSums sums(opened_.recording(), opened_.inputs(), opened_.threads().owners(), ShowsAll());
+  StreamSums sums(opened_.recording(), opened_.inputs(), opened_.threads().owners(),
+                  AccountCheck());
   std::optional<ShareCounter> shares;
-  if (options_.shares) shares.emplace(*options_.shares, settings_);
+  if (options_.shares)
+    shares.emplace(*options_.shares, ShareNames{.symbolizer = names_.symbolizer,
+                                                .lines = names_.lines,
+                                                .functions = names_.functions,
+                                                .recorded_path = settings_.names.recorded_path});
   Result<std::unique_ptr<Decoder>> decoder = NewDecoder();
   if (!decoder) return Fail(decoder.error());
   kept_.emplace(opened_.recording(), opened_.inputs(), UsableIndex());

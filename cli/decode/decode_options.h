@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "cli/decode/flow_shares.h"
+#include "cli/decode/print_shares.h"
 #include "cli/listing/flow_printer.h"
 #include "cli/reading/reader_options.h"
 

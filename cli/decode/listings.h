@@ -7,6 +7,7 @@
 
 #include "cli/listing/flow_printer.h"
 #include "flowback/decode/decoder.h"
+#include "replay/flow/stream_sums.h"
 
 namespace flowback::cli {
 
@@ -19,12 +20,6 @@ struct PacketPlan {
 // depend on the plan.
 void PrintPackets(const StreamOwner& owner, const PrintSettings& settings, const PacketPlan& plan,
                   Output& output);
-
-// A stream's totals.
-struct StreamTotals {
-  const StreamOwner* owner = nullptr;
-  FlowSummary summary;
-};
 
 void PrintDigest(const StreamTotals& totals, bool json, Output& output);
 // One row per stream and, for several, one for all.

@@ -5,7 +5,7 @@
 #include <set>
 #include <vector>
 
-#include "cli/branches/range_times.h"
+#include "replay/branches/range_times.h"
 #include "replay/symbols/split_names.h"
 
 namespace flowback::cli {

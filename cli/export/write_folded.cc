@@ -1,18 +1,52 @@
 // SPDX-License-Identifier: MIT
 // Call paths with the number of samples in each, a line for each path, as flame graphs are made
-// from.
+// from: "comm;main;f 12".
+#include <fmt/format.h>
+
+#include <iterator>
+#include <string>
+#include <string_view>
+#include <vector>
+
 #include "cli/export/export_formats.h"
-#include "cli/samples/call_paths.h"
+#include "replay/samples/call_paths.h"
+#include "replay/writers/text/printable.h"
 
 namespace flowback::cli {
+namespace {
+
+// A name must not contain what separates functions.
+void AppendName(std::string_view name, std::string& out) {
+  const std::string printable(Printable(name.empty() ? kNoFunction : name));
+  for (const char each : printable) out += each == ';' ? ':' : each;
+}
+
+void AppendPath(const std::vector<std::string_view>& path, uint64_t samples, std::string& out) {
+  for (size_t i = 0; i < path.size(); ++i) {
+    if (i != 0) out += ';';
+    AppendName(path[i], out);
+  }
+  fmt::format_to(std::back_inserter(out), " {}\n", samples);
+}
+
+}  // namespace
 
 Status WriteFolded(const ExportInput& input, Output& output) {
   OpenedRecording& opened = input.opened;
-  SampledThreads threads(opened, false);
+  SampledThreads threads(opened.recording(), opened.code(), opened.threads(),
+                         opened.options().selection, false);
   RecordedNames recorded(opened);
   StackNames names(recorded.symbolizer, recorded.lines,
                    [&](const std::string& file) { return opened.RecordedPath(file); });
-  WriteFoldedPaths(SumPaths(threads, names), output);
+  const CallPaths paths = SumPaths(threads, names);
+  ForEachPath(
+      paths,
+      [&](const std::vector<std::string_view>& path, const PathNode& node) {
+        if (node.self == 0) return;
+        AppendPath(path, node.self, output.buffer());
+        output.Commit();
+      },
+      [&] { return output.closed(); });
   return {};
 }
 

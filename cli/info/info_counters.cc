@@ -17,10 +17,10 @@ namespace flowback::cli {
 namespace {
 
 // The counts of one thread, one event behind the other.
-using Row = std::vector<const ThreadCount*>;
+using ThreadRow = std::vector<const ThreadCount*>;
 
-std::vector<Row> RowsOf(const CountedEvents& counters) {
-  std::vector<Row> rows;
+std::vector<ThreadRow> RowsOf(const CountedEvents& counters) {
+  std::vector<ThreadRow> rows;
   for (const ThreadCount& count : counters.threads) {
     if (rows.empty() || rows.back()[0]->tid != count.tid || rows.back()[0]->pid != count.pid)
       rows.emplace_back();
@@ -34,7 +34,7 @@ size_t WidthOf(const EventCounter& event) {
   return std::max(kLeast, event.name.size());
 }
 
-void AppendRow(const CountedEvents& counters, const Row& row, const std::string& name,
+void AppendRow(const CountedEvents& counters, const ThreadRow& row, const std::string& name,
                std::string& out) {
   out += fmt::format("{:>10} {:>8}", NumberOrDash(row[0]->tid), NumberOrDash(row[0]->pid));
   size_t next = 0;
@@ -53,7 +53,7 @@ void AppendCounters(const CountedEvents& counters, const Threads& threads, std::
   out += fmt::format("\ncounters, all threads{}\n{}",
                      counters.readings == 0 ? " that ended: of the others none was read" : "",
                      CounterLines(counters));
-  const std::vector<Row> rows = RowsOf(counters);
+  const std::vector<ThreadRow> rows = RowsOf(counters);
   if (rows.empty()) return;
   out += fmt::format("\n{:<10} {:>8}", "counters", "pid");
   for (const EventCounter& event : counters.events)

@@ -6,8 +6,9 @@
 #include <algorithm>
 #include <iterator>
 
-#include "cli/samples/call_paths.h"
+#include "cli/samples/print_paths.h"
 #include "cli/stack/stack_moment.h"
+#include "replay/samples/call_paths.h"
 #include "replay/writers/text/json.h"
 
 namespace flowback::cli {
@@ -34,7 +35,8 @@ Status SampledStackJob::Prepare() {
     return Fail(Error(ErrorCode::kUsage, "--paths adds up all samples: --all and --at do not apply")
                     .Remedy("leave one of them out"));
   if (Status status = opened_.LoadCode(); !status) return status;
-  const SampledThreads threads(opened_, options_.stitch);
+  const SampledThreads threads(opened_.recording(), opened_.code(), opened_.threads(),
+                               options_.reader.selection, options_.stitch);
   if (threads.threads().empty())
     return Fail(Error(ErrorCode::kUsage, "no thread that was selected has a sample")
                     .Remedy("`flowback stack` without --thread, --tid, --comm and --cpu-list shows "
@@ -77,7 +79,8 @@ void SampledStackJob::Show(const SampledThread& thread, SampledThreads& threads,
 }
 
 Status SampledStackJob::Run(Output& output) {
-  SampledThreads threads(opened_, options_.stitch);
+  SampledThreads threads(opened_.recording(), opened_.code(), opened_.threads(),
+                         options_.reader.selection, options_.stitch);
   StackNames names(names_.symbolizer, names_.lines,
                    [this](const std::string& file) { return opened_.RecordedPath(file); });
   PrintHeader(output);

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "cli/samples/sampled_report.h"
+#include "cli/stack/frame_text.h"
 #include "replay/writers/text/json.h"
 
 namespace flowback::cli {

@@ -5,11 +5,11 @@
 #include <cstdint>
 #include <string_view>
 
-#include "cli/samples/sampled_threads.h"
-#include "cli/stack/stack_names.h"
 #include "cli/text/output.h"
 #include "flowback/replay/recording_clock.h"
 #include "flowback/replay/symbolizer.h"
+#include "replay/calls/stack_names.h"
+#include "replay/samples/sampled_threads.h"
 
 namespace flowback::cli {
 

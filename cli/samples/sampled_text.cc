@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cli/samples/sampled_report.h"
+#include "cli/stack/frame_text.h"
 #include "replay/writers/text/printable.h"
 
 namespace flowback::cli {

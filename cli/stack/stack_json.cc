@@ -2,6 +2,7 @@
 #include <string>
 
 #include "cli/reading/losses.h"
+#include "cli/stack/frame_text.h"
 #include "cli/stack/stack_report.h"
 #include "replay/writers/text/json.h"
 

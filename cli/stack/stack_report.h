@@ -6,12 +6,12 @@
 #include <string>
 #include <string_view>
 
-#include "cli/stack/stack_names.h"
 #include "cli/text/output.h"
 #include "flowback/model/recording.h"
 #include "flowback/replay/recording_clock.h"
 #include "flowback/replay/thread_stack.h"
 #include "flowback/replay/threads.h"
+#include "replay/calls/stack_names.h"
 
 namespace flowback::cli {
 

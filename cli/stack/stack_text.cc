@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "cli/reading/losses.h"
+#include "cli/stack/frame_text.h"
 #include "cli/stack/stack_report.h"
 #include "replay/writers/text/printable.h"
 

@@ -1,25 +1,20 @@
 // SPDX-License-Identifier: MIT
-#include "cli/samples/call_paths.h"
-
-#include <fmt/format.h>
+#include "replay/samples/call_paths.h"
 
 #include <algorithm>
 #include <functional>
-#include <iterator>
 #include <tuple>
 #include <utility>
 
+#include "base/hex.h"
 #include "base/path_text.h"
 #include "flowback/decode/code_image.h"
-#include "replay/writers/text/json.h"
-#include "replay/writers/text/printable.h"
 
-namespace flowback::cli {
+namespace flowback {
 namespace {
 
 using Path = std::vector<std::string_view>;  // the outermost first
 
-constexpr std::string_view kNoName = "??";
 // Of a path; of deeper ones the innermost. Stacks of a program are seldom so deep, those that
 // follow junk are.
 constexpr size_t kMostFunctions = 1000;
@@ -45,9 +40,9 @@ class FunctionNames {
   std::string_view PlaceOf(const NamedFrame& named, const StackFrame& frame) {
     const uint64_t at = frame.is_exact ? frame.address : frame.address - 1;
     const CodeMapping* mapping = frame.space == nullptr ? nullptr : frame.space->Find(at);
-    if (mapping == nullptr || named.object.empty()) return kNoName;
-    return places_.emplace_back(
-        fmt::format("{}+{:#x}", LastPart(named.object), frame.address - mapping->FileBase()));
+    if (mapping == nullptr || named.object.empty()) return kNoFunction;
+    return places_.emplace_back(std::string(LastPart(named.object)) + "+" +
+                                Hex(frame.address - mapping->FileBase()));
   }
 
   StackNames& names_;
@@ -93,8 +88,7 @@ Children ByCount(const std::map<std::string_view, PathNode>& nodes) {
 
 // Calls visit(path, node) for each node, callers ahead of what they called. Paths may be thousands
 // deep: so it keeps its own stack.
-template <class Visit>
-void ForEachNode(std::string_view comm, const PathNode& root, Visit&& visit) {
+void ForEachNode(std::string_view comm, const PathNode& root, const VisitPath& visit) {
   struct Level {
     Children children;
     size_t next = 0;
@@ -117,18 +111,6 @@ void ForEachNode(std::string_view comm, const PathNode& root, Visit&& visit) {
   }
 }
 
-void Print(const Path& path, const PathNode& node, uint64_t all, Output& output) {
-  std::string& out = output.buffer();
-  fmt::format_to(std::back_inserter(out), "{:>9} {:>6.2f} % ", node.samples,
-                 100.0 * static_cast<double>(node.samples) / static_cast<double>(all));
-  out.append(2 * (path.size() - 1), ' ');
-  AppendPrintable(out, path.back().empty() ? kNoName : path.back());
-  if (node.self != 0 && node.self != node.samples)
-    fmt::format_to(std::back_inserter(out), " (itself {})", node.self);
-  out += '\n';
-  output.Commit();
-}
-
 }  // namespace
 
 CallPaths SumPaths(SampledThreads& threads, StackNames& names) {
@@ -149,63 +131,12 @@ CallPaths SumPaths(SampledThreads& threads, StackNames& names) {
   return paths;
 }
 
-void PrintPathsText(const CallPaths& paths, Output& output) {
-  std::string& out = output.buffer();
-  fmt::format_to(std::back_inserter(out), "{} samples of calls", paths.samples);
-  const auto tell = [&](uint64_t count, const char* what) {
-    if (count != 0) fmt::format_to(std::back_inserter(out), "; {} {}", count, what);
-  };
-  tell(paths.without, "without a stack");
-  tell(paths.disagreeing, "whose sources contradict each other");
-  tell(paths.stitched, "with likely callers from the sample before");
-  tell(paths.ambiguous, "not stitched, since the calls before are there more than once");
-  out += "\n\n  samples    share thread name and call path, the outermost call first\n";
+void ForEachPath(const CallPaths& paths, const VisitPath& visit,
+                 const std::function<bool()>& is_over) {
   for (const auto* comm : ByCount(paths.comms)) {
-    ForEachNode(comm->first, comm->second, [&](const Path& path, const PathNode& node) {
-      Print(path, node, paths.samples, output);
-    });
-    if (output.closed()) return;
+    ForEachNode(comm->first, comm->second, visit);
+    if (is_over()) return;
   }
 }
 
-void PrintPathsJson(const CallPaths& paths, Output& output) {
-  const auto print = [&](const Path& path, const PathNode& node) {
-    if (node.self == 0) return;
-    std::string functions = "[";
-    for (size_t i = 1; i < path.size(); ++i) {
-      if (i != 1) functions += ',';
-      AppendJsonString(functions, path[i]);
-    }
-    JsonLine line(output.buffer());
-    line.Text("type", "path").Text("comm", path.front()).Number("samples", node.self);
-    line.Raw("functions", functions + "]").End();
-    output.Commit();
-  };
-  for (const auto* comm : ByCount(paths.comms)) {
-    ForEachNode(comm->first, comm->second, print);
-    if (output.closed()) return;
-  }
-}
-
-// What separates frames and counts can't be in a name.
-void WriteFoldedPaths(const CallPaths& paths, Output& output) {
-  const auto append = [&](std::string_view name) {
-    const std::string printable(Printable(name.empty() ? kNoName : name));
-    for (const char each : printable) output.buffer() += each == ';' ? ':' : each;
-  };
-  const auto write = [&](const Path& path, const PathNode& node) {
-    if (node.self == 0) return;
-    for (size_t i = 0; i < path.size(); ++i) {
-      if (i != 0) output.buffer() += ';';
-      append(path[i]);
-    }
-    fmt::format_to(std::back_inserter(output.buffer()), " {}\n", node.self);
-    output.Commit();
-  };
-  for (const auto* comm : ByCount(paths.comms)) {
-    ForEachNode(comm->first, comm->second, write);
-    if (output.closed()) return;
-  }
-}
-
-}  // namespace flowback::cli
+}  // namespace flowback

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the frames of a stack are called: a line for each function, inlined ones too.
+// Names of the functions in a frame of a stack, with the inlined ones.
 #pragma once
 
 #include <cstdint>
@@ -12,11 +12,10 @@
 #include "flowback/replay/source_lines.h"
 #include "flowback/replay/symbolizer.h"
 #include "flowback/replay/thread_stack.h"
-#include "replay/writers/text/json.h"
 
-namespace flowback::cli {
+namespace flowback {
 
-// The text lives as long as the names it came from.
+// Texts live as long as the Symbolizer and the SourceLines that they come from.
 struct NamedFrame {
   std::string_view function;  // empty: not known
   uint64_t offset = 0;        // of the address, in the function; of what is not inlined
@@ -28,14 +27,15 @@ struct NamedFrame {
 
 class StackNames {
  public:
-  // The path that a section's file was recorded under; another one may have been opened.
+  // Returns the path under which a section's file was recorded. Another file may have been opened.
   using RecordedPath = std::function<std::string_view(const std::string& file)>;
 
-  // The former two must outlive it.
+  // `symbolizer` and `lines` must outlive it.
   StackNames(Symbolizer& symbolizer, SourceLines& lines, RecordedPath recorded_path)
       : symbolizer_(symbolizer), lines_(lines), recorded_path_(std::move(recorded_path)) {}
 
-  // The innermost first; never empty. Where a call goes on is looked up where it was made.
+  // Returns the innermost function first; never nothing. Looks the address after a call up at the
+  // call.
   std::vector<NamedFrame> Of(const StackFrame& frame);
 
  private:
@@ -44,12 +44,4 @@ class StackNames {
   RecordedPath recorded_path_;
 };
 
-// Without its number. `innermost`: of the names that share the frame's address.
-void AppendFrameText(const NamedFrame& named, const StackFrame& frame, bool innermost,
-                     std::string& out);
-
-void TextOrNull(JsonLine& line, std::string_view key, std::string_view text);
-// function, offset, object, file, line, inlined.
-void AddNames(const NamedFrame& named, JsonLine& line);
-
-}  // namespace flowback::cli
+}  // namespace flowback

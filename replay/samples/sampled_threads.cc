@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-#include "cli/samples/sampled_threads.h"
+#include "replay/samples/sampled_threads.h"
 
 #include <algorithm>
 #include <utility>
 
 #include "flowback/decode/space_at.h"
 
-namespace flowback::cli {
+namespace flowback {
 namespace {
 
 bool IsSelected(const CallSample& sample, const Threads& threads,
@@ -18,28 +18,33 @@ bool IsSelected(const CallSample& sample, const Threads& threads,
 
 }  // namespace
 
-SampledThreads::SampledThreads(const OpenedRecording& opened, bool stitch)
-    : opened_(opened), unwinder_(CallSamplesOf(opened.recording().config)->mode) {
-  const CallSamples& samples = *CallSamplesOf(opened.recording().config);
+SampledThreads::SampledThreads(const Recording& recording, const RecordingCode& code,
+                               const Threads& threads, const ThreadSelection& selection,
+                               bool stitch)
+    : recording_(recording),
+      code_(code),
+      comms_(threads),
+      unwinder_(CallSamplesOf(recording.config)->mode) {
+  const CallSamples& samples = *CallSamplesOf(recording.config);
   options_ = {.mode = samples.mode,
               .depth = samples.branch_depth,
               .stitch = stitch,
               .unwinder = &unwinder_,
               .copies = &samples.copies};
-  std::map<std::pair<int32_t, int32_t>, SampledThread> threads;
+  std::map<std::pair<int32_t, int32_t>, SampledThread> by_number;
   for (const CallSample& sample : samples.samples) {
-    if (!IsSelected(sample, opened.threads(), opened.options().selection)) continue;
-    SampledThread& thread = threads[{sample.tid, sample.pid}];
+    if (!IsSelected(sample, threads, selection)) continue;
+    SampledThread& thread = by_number[{sample.tid, sample.pid}];
     thread.tid = sample.tid;
     thread.pid = sample.pid;
     thread.samples.push_back(&sample);
   }
-  for (auto& [key, thread] : threads) threads_.push_back(std::move(thread));
+  for (auto& [key, thread] : by_number) threads_.push_back(std::move(thread));
 }
 
 const AddressSpace& SampledThreads::SpaceOf(const CallSample& sample) {
   RecordingCode::History& history = histories_[sample.pid];
-  if (history == nullptr) history = opened_.code().OfProcess(sample.pid);
+  if (history == nullptr) history = code_.OfProcess(sample.pid);
   return SpaceAt(*history, sample.time);
 }
 
@@ -51,11 +56,11 @@ void SampledThreads::ForEachStack(const SampledThread& thread, size_t end, const
 
 std::string_view SampledThreads::CommOf(const SampledThread& thread,
                                         const CallSample& sample) const {
-  return opened_.threads().CommAt(thread.tid, sample.time).comm;
+  return comms_.CommAt(thread.tid, sample.time).comm;
 }
 
 std::string_view SampledThreads::EventOf(const CallSample& sample) const {
-  const std::vector<std::string>& events = opened_.recording().events;
+  const std::vector<std::string>& events = recording_.events;
   return events.size() > 1 && sample.event < events.size() ? std::string_view(events[sample.event])
                                                            : std::string_view();
 }
@@ -81,4 +86,4 @@ std::string_view TailCaller(const SampledFrame& frame, const std::vector<NamedFr
   return called->function == inside.back().function ? std::string_view() : called->function;
 }
 
-}  // namespace flowback::cli
+}  // namespace flowback

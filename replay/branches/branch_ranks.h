@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
-// Which branches come first, by what is asked of them.
+// Which branches come first in a table of branches.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "replay/branches/branch_sums.h"
 
-namespace flowback::cli {
+namespace flowback {
 
 enum class BranchRank : uint8_t {
   kHottest,       // executed most often
@@ -14,9 +16,9 @@ enum class BranchRank : uint8_t {
   kSlowest,       // most cycles passed on the way to them
 };
 
-// The first `most` of them, without those of which there is nothing to tell.
+// Returns the first `most` branches by rank. Leaves out branches whose value is 0.
 std::vector<const BranchSum*> Ranked(const BranchReport& report, BranchRank rank, size_t most);
-// Where it led most often. REQUIRES: it was taken.
+// Returns the place that the branch led to most often. REQUIRES: the branch was taken.
 const CodePlace& MainTarget(const BranchSum& sum);
 
-}  // namespace flowback::cli
+}  // namespace flowback

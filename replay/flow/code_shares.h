@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// `decode --as summary --by`: how the executed instructions are shared out among functions, objects
-// (files) or lines of the source.
+// How the executed instructions are shared out among functions, objects (files) or source lines.
 #pragma once
 
 #include <compare>
@@ -8,24 +7,24 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
-#include "cli/listing/flow_printer.h"
-#include "cli/listing/source_columns.h"
+#include "flowback/decode/code_image.h"
 #include "flowback/decode/decoder.h"
 #include "flowback/model/block_counts.h"
+#include "flowback/replay/functions.h"
+#include "flowback/replay/source_lines.h"
+#include "flowback/replay/symbolizer.h"
 #include "replay/calls/function_entries.h"
 
-namespace flowback::cli {
+namespace flowback {
 
 enum class ShareKind : uint8_t { kFunction, kObject, kLine };
 
-// Errors: kUsage for a word that names none.
-Result<ShareKind> ParseShareKind(const std::string& word);
-
-// What counts together. Empty texts: not known.
+// A function, object or line. Texts are empty if they are not known.
 struct SharePlace {
   std::string function;  // of kFunction
   std::string object;    // of kFunction and kObject: its path as recorded
@@ -35,22 +34,31 @@ struct SharePlace {
   auto operator<=>(const SharePlace&) const = default;
 };
 
-struct Share {
+struct CodeShare {
   uint64_t instructions = 0;
   uint64_t calls = 0;              // however they came there, as FunctionEntries counts them
   uint64_t call_instructions = 0;  // that led there
 };
-using Shares = std::map<SharePlace, Share>;
+using CodeShares = std::map<SharePlace, CodeShare>;
 
-// Adds up the counts of flows. Its memory is in proportion to the code that ran.
+// Where the names of places come from, which must outlive the counter.
+struct ShareNames {
+  Symbolizer& symbolizer;
+  SourceLines& lines;
+  FunctionFinder& functions;
+  // Returns the path under which the file of a section was recorded.
+  std::function<std::string_view(const std::string& file)> recorded_path;
+};
+
+// Adds up the counts of flows. Uses memory proportional to the code that ran.
 class ShareCounter final : public BlockCountConsumer {
  public:
-  ShareCounter(ShareKind kind, const PrintSettings& settings)
-      : kind_(kind), settings_(settings), source_(settings), entries_(*settings.names.functions) {}
+  ShareCounter(ShareKind kind, ShareNames names)
+      : kind_(kind), names_(std::move(names)), entries_(names_.functions) {}
 
   void OnCounts(const ThreadStay* stay, const BlockCounts& counts) override;
-  // Where a block's instructions belong is looked up here, once, as long as the code lives.
-  Shares Take();
+  // Looks up the places of all blocks. REQUIRES: the code still lives.
+  CodeShares Take();
 
  private:
   using Place = std::pair<const AddressSpace*, uint64_t>;  // address
@@ -68,28 +76,9 @@ class ShareCounter final : public BlockCountConsumer {
   SharePlace PlaceOf(const AddressSpace* space, uint64_t ip) const;
 
   ShareKind kind_;
-  const PrintSettings& settings_;
-  SourceColumns source_;
+  ShareNames names_;
   std::unordered_map<Place, Block, HashOfPlace> blocks_;
   FunctionEntries entries_;
 };
 
-// Passes on the counts of the stays that are wanted.
-class CountsOfStays final : public BlockCountConsumer {
- public:
-  // `next` must outlive it.
-  CountsOfStays(std::function<bool(const ThreadStay*)> wanted, BlockCountConsumer& next)
-      : wanted_(std::move(wanted)), next_(next) {}
-  void OnCounts(const ThreadStay* stay, const BlockCounts& counts) override {
-    if (wanted_(stay)) next_.OnCounts(stay, counts);
-  }
-
- private:
-  std::function<bool(const ThreadStay*)> wanted_;
-  BlockCountConsumer& next_;
-};
-
-// Most instructions first, and a line for all.
-void PrintShares(ShareKind kind, const Shares& shares, bool json, Output& output);
-
-}  // namespace flowback::cli
+}  // namespace flowback

@@ -9,12 +9,14 @@
 #include <string_view>
 #include <vector>
 
-#include "cli/reading/opened_recording.h"
-#include "cli/stack/stack_names.h"
+#include "flowback/decode/recording_code.h"
 #include "flowback/model/call_samples.h"
+#include "flowback/model/recording.h"
 #include "flowback/replay/sampled_stack.h"
+#include "flowback/replay/threads.h"
+#include "replay/calls/stack_names.h"
 
-namespace flowback::cli {
+namespace flowback {
 
 struct SampledThread {
   int32_t pid = -1;
@@ -24,36 +26,39 @@ struct SampledThread {
 
 class SampledThreads {
  public:
-  // REQUIRES: CallSamplesOf(opened.recording().config), and its code is loaded. `opened` must
-  // outlive it.
-  SampledThreads(const OpenedRecording& opened, bool stitch);
+  // Recording, code and threads must outlive it. `stitch`: look for callers that a sample misses in
+  // the thread's sample before. REQUIRES: CallSamplesOf(recording.config).
+  SampledThreads(const Recording& recording, const RecordingCode& code, const Threads& threads,
+                 const ThreadSelection& selection, bool stitch);
 
-  // Those that the options select, by their numbers.
+  // Returns the selected threads, by their numbers.
   const std::vector<SampledThread>& threads() const { return threads_; }
   // Calls visit(number, stack) for the thread's samples in their order, from 0 up to `end`, until
   // it returns false.
   using Visit = std::function<bool(size_t number, const SampledStack& stack)>;
   void ForEachStack(const SampledThread& thread, size_t end, const Visit& visit);
   std::string_view CommOf(const SampledThread& thread, const CallSample& sample) const;
-  // The sample's event; empty: there is only one, or its name is not known.
+  // Returns the name of the sample's event; empty if there is only one event, or it has no name.
   std::string_view EventOf(const CallSample& sample) const;
 
  private:
   const AddressSpace& SpaceOf(const CallSample& sample);
 
-  const OpenedRecording& opened_;
+  const Recording& recording_;
+  const RecordingCode& code_;
+  const Threads& comms_;
   StackUnwinder unwinder_;
   SampledStackReader::Options options_;
   std::vector<SampledThread> threads_;
   std::map<int32_t, RecordingCode::History> histories_;
 };
 
-// The frame as StackNames takes it.
+// Returns the frame as StackNames takes it.
 StackFrame NameableFrame(const SampledFrame& frame, const SampledStack& stack);
-// Where the function that the frame's call led to is not that of the frame inside of it, its name:
-// it made room for the other one by a tail call. `inside`: the names of that frame. Empty: it did
-// not, or that is not known.
+// Returns the name of the function that the frame's call led to, if another function is in the
+// frame inside of it: the called one made room by a tail call. `inside`: the names of the frame
+// inside. Returns nothing if there was no tail call, or it is not known.
 std::string_view TailCaller(const SampledFrame& frame, const std::vector<NamedFrame>& inside,
                             const SampledStack& stack, Symbolizer& symbolizer);
 
-}  // namespace flowback::cli
+}  // namespace flowback

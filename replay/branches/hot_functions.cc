@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: MIT
-#include "cli/branches/hot_functions.h"
-
-#include <fmt/format.h>
+#include "replay/branches/hot_functions.h"
 
 #include <algorithm>
+#include <functional>
 
-namespace flowback::cli {
+namespace flowback {
 namespace {
 
-bool IsCall(InstructionClass kind) {
+bool IsCallClass(InstructionClass kind) {
   return kind == InstructionClass::kCall || kind == InstructionClass::kIndirectCall;
 }
 
 }  // namespace
 
-Result<HotObject> HotObject::Open(const BranchesView& view, uint32_t number) {
+Result<HotObject> HotObject::Open(const BranchReport& report, uint32_t number,
+                                  const RecordingCode& code, const ImageSearch& search) {
   HotObject object;
-  const std::string& file = view.report.objects[number];
-  object.path_ = view.opened.RecordedPath(file);
+  const std::string& file = report.objects[number];
+  object.path_ = code.RecordedPath(file);
   Result<ObjectImage> image = ObjectImage::Open({.path = object.path_, .build_id = {}}, file);
   if (!image) return Fail(image.error());
   object.image_ = *std::move(image);
@@ -26,7 +26,7 @@ Result<HotObject> HotObject::Open(const BranchesView& view, uint32_t number) {
     return place.object == number ? object.image_->AddressOf(place.offset)
                                   : std::optional<uint64_t>();
   };
-  for (const RangeSum& range : view.report.ranges) {
+  for (const RangeSum& range : report.ranges) {
     const auto begin = address_of(range.begin), end = address_of(range.end);
     if (!begin || !end) continue;
     executed.insert(executed.end(), {*begin, *end});
@@ -35,19 +35,19 @@ Result<HotObject> HotObject::Open(const BranchesView& view, uint32_t number) {
     if (range.cycles.count() != 0) object.lines_[{*begin, *end}] = &range.cycles;
   }
   object.times_.Sum();
-  for (const BranchSum& sum : view.report.branches) {
+  for (const BranchSum& sum : report.branches) {
     const auto address = address_of(sum.place);
     if (!address) continue;
     object.branches_[*address] = &sum;
-    if (IsCall(sum.kind)) continue;
+    if (IsCallClass(sum.kind)) continue;
     for (const auto& [place, edge] : sum.edges)
       if (const auto target = address_of(place))
         object.jumps_[*target].push_back({*address, edge.times});
   }
   std::ranges::sort(executed);
-  Result<StaticCode> code = StaticCode::Of(*object.image_, view.opened.options().search, executed);
-  if (!code) return Fail(code.error());
-  object.code_ = *std::move(code);
+  Result<StaticCode> found = StaticCode::Of(*object.image_, search, executed);
+  if (!found) return Fail(found.error());
+  object.code_ = *std::move(found);
   return object;
 }
 
@@ -84,32 +84,24 @@ uint64_t HotObject::CallsOf(const StaticFunction& function) const {
   return calls;
 }
 
-Result<std::vector<HotFunction>> HotFunctions(const BranchesView& view, const NamePattern& pattern,
-                                              std::vector<HotObject>& objects) {
-  objects.reserve(view.report.objects.size());
-  std::vector<HotFunction> functions;
-  bool any = false;
-  for (uint32_t number = 0; number < view.report.objects.size(); ++number) {
-    Result<HotObject> opened = HotObject::Open(view, number);
+HotFunctions FindHotFunctions(const BranchReport& report, const RecordingCode& code,
+                              const ImageSearch& search, const NamePattern& pattern) {
+  HotFunctions found;
+  found.objects.reserve(report.objects.size());
+  for (uint32_t number = 0; number < report.objects.size(); ++number) {
+    Result<HotObject> opened = HotObject::Open(report, number, code, search);
     if (!opened) continue;  // code without a file has no functions that could be named
-    objects.push_back(*std::move(opened));
-    const HotObject& object = objects.back();
+    found.objects.push_back(*std::move(opened));
+    const HotObject& object = found.objects.back();
     for (const StaticFunction& function : object.code().functions()) {
       if (function.name.empty() || !pattern.Matches(function.name)) continue;
-      any = true;
+      found.any_fits = true;
       const uint64_t instructions = object.InstructionsIn(function);
-      if (instructions != 0) functions.push_back({&object, &function, instructions});
+      if (instructions != 0) found.functions.push_back({&object, &function, instructions});
     }
   }
-  if (functions.empty())
-    return Fail(
-        Error(ErrorCode::kUsage,
-              fmt::format("branches: {} in the files that ran is called '{}'",
-                          any ? "nothing that was executed" : "no function", pattern.text()))
-            .Remedy("flowback branches tells which functions branch most; a pattern with * "
-                    "or /a regular expression/ fits more"));
-  std::ranges::stable_sort(functions, std::ranges::greater(), &HotFunction::instructions);
-  return functions;
+  std::ranges::stable_sort(found.functions, std::ranges::greater(), &HotFunction::instructions);
+  return found;
 }
 
-}  // namespace flowback::cli
+}  // namespace flowback

@@ -1,17 +1,32 @@
 // SPDX-License-Identifier: MIT
-#include "cli/decode/stream_sums.h"
+#include "replay/flow/stream_sums.h"
 
 #include <optional>
 #include <utility>
 
-#include "cli/decode/flow_shares.h"
-#include "cli/reading/stream_report.h"
+namespace flowback {
+namespace {
 
-namespace flowback::cli {
+// Passes on the counts of wanted stays.
+class CountsOfStays final : public BlockCountConsumer {
+ public:
+  // `next` must outlive it.
+  CountsOfStays(std::function<bool(const ThreadStay*)> wanted, BlockCountConsumer& next)
+      : wanted_(std::move(wanted)), next_(next) {}
+  void OnCounts(const ThreadStay* stay, const BlockCounts& counts) override {
+    if (wanted_(stay)) next_.OnCounts(stay, counts);
+  }
+
+ private:
+  std::function<bool(const ThreadStay*)> wanted_;
+  BlockCountConsumer& next_;
+};
+
+}  // namespace
 
 StreamSums::StreamSums(const Recording& recording, const StreamInputs& inputs,
-                       const std::vector<StreamOwner>& owners, bool whole_is_shown)
-    : recording_(recording), inputs_(inputs), owners_(owners), whole_is_shown_(whole_is_shown) {
+                       const std::vector<StreamOwner>& owners, Check check)
+    : recording_(recording), inputs_(inputs), owners_(owners), check_(std::move(check)) {
   for (const StreamOwner& owner : owners) pieces_.emplace_back(owner.pieces.size());
 }
 
@@ -41,9 +56,8 @@ Status StreamSums::AddStream(const Stream& stream, const Places& places, Decoder
       filter ? decoder.Count(inputs_.For(stream), *filter) : kept.Of(stream, decoder);
   if (!summary) return Fail(summary.error());
   const ByteAccount account{summary->bytes_decoded, summary->bytes_padding, summary->bytes_lost};
-  if (whole_is_shown_)
-    if (Status status = CheckAccount(account, stream, inputs_.source().Unit()); !status)
-      return status;
+  if (check_)
+    if (Status status = check_(account, stream); !status) return status;
   for (FlowPart& part : summary->parts) {
     const auto place = places.find(places.contains(nullptr) ? nullptr : part.stay);
     if (place != places.end()) place->second->Append(part.totals);
@@ -60,4 +74,4 @@ std::vector<StreamTotals> StreamSums::Take() const {
   return all;
 }
 
-}  // namespace flowback::cli
+}  // namespace flowback

@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: MIT
-#include "cli/decode/flow_shares.h"
+#include "cli/decode/print_shares.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <functional>
-#include <numeric>
-#include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "replay/writers/text/json.h"
@@ -55,7 +52,7 @@ void TextOrNull(JsonLine& line, std::string_view key, const std::string& text) {
     line.Text(key, text);
 }
 
-void AppendJson(std::string& out, ShareKind kind, const SharePlace& place, const Share& share,
+void AppendJson(std::string& out, ShareKind kind, const SharePlace& place, const CodeShare& share,
                 uint64_t all) {
   JsonLine line(out);
   line.Text("type", KindWord(kind));
@@ -73,7 +70,7 @@ void AppendJson(std::string& out, ShareKind kind, const SharePlace& place, const
   line.Raw("share", fmt::format("{:.6f}", PartOfAll(share.instructions, all))).End();
 }
 
-void AppendText(std::string& out, const Share& share, uint64_t all, std::string_view place) {
+void AppendText(std::string& out, const CodeShare& share, uint64_t all, std::string_view place) {
   out += fmt::format("{:>16} {:>6.2f} % {:>12}  {}\n", share.instructions,
                      100 * PartOfAll(share.instructions, all), share.calls, place);
 }
@@ -87,60 +84,9 @@ Result<ShareKind> ParseShareKind(const std::string& word) {
                   .Remedy("--by function, object or line"));
 }
 
-void ShareCounter::OnCounts(const ThreadStay*, const BlockCounts& counts) {
-  for (const BlockUse& use : counts.uses) {
-    Block& block = blocks_[{counts.space, use.block.address}];
-    // Blocks that begin at one place may end at several.
-    if (block.lengths.size() < use.count) {
-      block.lengths.assign(use.block.lengths, use.block.lengths + use.count);
-      block.times.resize(use.count);
-    }
-    block.times[use.count - 1u] += use.times;
-  }
-  entries_.Add(counts);
-}
-
-Shares ShareCounter::Take() {
-  Shares shares;
-  for (const auto& [place, block] : blocks_) {
-    uint64_t ip = place.second;
-    uint64_t times = std::accumulate(block.times.begin(), block.times.end(), uint64_t{0});
-    for (size_t i = 0; i < block.lengths.size(); ++i) {
-      shares[PlaceOf(place.first, ip)].instructions += times;
-      times -= block.times[i];
-      ip += block.lengths[i];
-    }
-  }
-  for (const auto& [place, entry] : entries_.Take()) {
-    Share& share = shares[PlaceOf(place.first, place.second)];
-    share.calls += entry.calls;
-    share.call_instructions += entry.call_instructions;
-  }
-  blocks_.clear();
-  return shares;
-}
-
-SharePlace ShareCounter::PlaceOf(const AddressSpace* space, uint64_t ip) const {
-  SharePlace result;
-  const CodeMapping* mapping = space == nullptr ? nullptr : space->Find(ip);
-  if (mapping == nullptr) return result;
-  if (kind_ == ShareKind::kLine) {
-    const SourcePlace place = source_.At(space, ip);
-    if (!place.known()) return result;
-    result.file = place.frames.front().file;
-    result.line = place.frames.front().line;
-    return result;
-  }
-  result.object = settings_.names.recorded_path(mapping->section->name());
-  if (kind_ == ShareKind::kObject) return result;
-  if (const auto symbol = settings_.names.symbolizer->Find(*space, ip))
-    result.function = symbol->function;
-  return result;
-}
-
-void PrintShares(ShareKind kind, const Shares& shares, bool json, Output& output) {
-  Share all;
-  std::vector<const Shares::value_type*> sorted;
+void PrintShares(ShareKind kind, const CodeShares& shares, bool json, Output& output) {
+  CodeShare all;
+  std::vector<const CodeShares::value_type*> sorted;
   for (const auto& each : shares) {
     all.instructions += each.second.instructions;
     all.calls += each.second.calls;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
-#include "cli/branches/branch_ranks.h"
+#include "replay/branches/branch_ranks.h"
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
-namespace flowback::cli {
+namespace flowback {
 namespace {
 
 uint64_t ValueOf(const BranchSum& sum, BranchRank rank) {
@@ -37,4 +38,4 @@ const CodePlace& MainTarget(const BranchSum& sum) {
       ->first;
 }
 
-}  // namespace flowback::cli
+}  // namespace flowback

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT
+#include "cli/stack/frame_text.h"
+
+#include <fmt/format.h>
+
+#include <iterator>
+
+#include "base/path_text.h"
+#include "replay/writers/text/printable.h"
+
+namespace flowback::cli {
+
+void AppendFrameText(const NamedFrame& named, const StackFrame& frame, bool innermost,
+                     std::string& out) {
+  // An inlined call has no address of its own, but that of what goes on is the innermost one's.
+  if (innermost) {
+    fmt::format_to(std::back_inserter(out), "0x{:016x} in ", frame.address);
+  } else {
+    out.append(22, ' ');
+  }
+  AppendPrintable(out, named.function.empty() ? "??" : named.function);
+  if (!named.file.empty()) {
+    out += " (";
+    AppendPrintable(out, LastPart(named.file));
+    out += named.line == 0 ? ":?)" : fmt::format(":{})", named.line);
+  } else if (!named.object.empty()) {
+    if (!named.function.empty()) fmt::format_to(std::back_inserter(out), "+{:#x}", named.offset);
+    out += " (";
+    AppendPrintable(out, LastPart(named.object));
+    out += ')';
+  }
+  if (named.is_inlined) out += " inlined";
+  if (frame.is_guess) out += " (guess)";
+}
+
+void TextOrNull(JsonLine& line, std::string_view key, std::string_view text) {
+  if (text.empty())
+    line.Null(key);
+  else
+    line.Text(key, text);
+}
+
+void AddNames(const NamedFrame& named, JsonLine& line) {
+  TextOrNull(line, "function", named.function);
+  if (named.function.empty() || named.is_inlined)
+    line.Null("offset");
+  else
+    line.Number("offset", named.offset);
+  TextOrNull(line, "object", named.object);
+  TextOrNull(line, "file", named.file);
+  if (named.line == 0)
+    line.Null("line");
+  else
+    line.Number("line", named.line);
+  line.Bool("inlined", named.is_inlined);
+}
+
+}  // namespace flowback::cli

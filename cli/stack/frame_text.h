@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT
+// The names of a frame, as text and as JSON.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "flowback/replay/thread_stack.h"
+#include "replay/calls/stack_names.h"
+#include "replay/writers/text/json.h"
+
+namespace flowback::cli {
+
+// Appends the frame without its number. `innermost`: `named` is the innermost function of the
+// frame, which alone has an address.
+void AppendFrameText(const NamedFrame& named, const StackFrame& frame, bool innermost,
+                     std::string& out);
+
+void TextOrNull(JsonLine& line, std::string_view key, std::string_view text);
+// Adds function, offset, object, file, line, inlined.
+void AddNames(const NamedFrame& named, JsonLine& line);
+
+}  // namespace flowback::cli
