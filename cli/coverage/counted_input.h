@@ -28,7 +28,7 @@ class CountedInput {
   // Keeps the threads that the options select. Errors: kUsage when none is left.
   Status SelectThreads() { return opened_.ChooseThreads(); }
   // The same; false when none is left, which is no error of one input among many.
-  bool HasSelected() { return opened_.HasChosenThreads(); }
+  bool HasSelected() { return opened_.SelectThreads(); }
   const OpenedRecording& opened() const { return opened_; }
   const std::vector<StreamOwner>& threads() const { return opened_.threads().owners(); }
   std::string NameOf(const StreamOwner& thread) const;

@@ -152,7 +152,7 @@ int CoverageJob::RunOfProcesses(uint64_t unrecorded) {
   }
   process_losses_.AddUnrecorded(unrecorded);
   WarnOfProcesses();
-  losses_ = process_losses_.Status(options_.reader.strict);
+  losses_ = StatusOf(process_losses_, options_.reader.strict);
   return Finish();
 }
 
@@ -164,7 +164,7 @@ Status CoverageJob::CheckSelected() const {
 }
 
 void CoverageJob::WarnOfProcesses() const {
-  process_losses_.Warn("coverage");
+  WarnOfLosses(process_losses_, "coverage");
   if (missing_images_.empty()) return;
   Warn(fmt::format("coverage: no code image of {}", FirstFew(missing_images_, ", and ")));
 }

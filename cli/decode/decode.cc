@@ -19,7 +19,7 @@
 #include "cli/listing/listing.h"
 #include "cli/listing/merged_listing.h"
 #include "cli/options/arguments.h"
-#include "cli/reading/kept_index.h"
+#include "cli/reading/image_report.h"
 #include "cli/reading/reader_options.h"
 #include "cli/reading/reading_job.h"
 #include "cli/reading/stream_report.h"
@@ -251,7 +251,7 @@ Status DecodeJob::ListByTime(Output& output) {
 
 // Of a part of the streams nothing is kept.
 IndexCache DecodeJob::UsableIndex() const {
-  return ShowsAll() ? IndexCacheOf(opened_) : IndexCache();
+  return ShowsAll() ? opened_.CacheFor(CachedResult::kSums) : IndexCache();
 }
 
 Status DecodeJob::Sum(Output& output) {
@@ -307,7 +307,7 @@ void DecodeJob::WarnOfResult() {
 }
 
 void DecodeJob::Keep() const {
-  if (kept_ && ToldAll(opened_.code())) kept_->Keep();
+  if (kept_ && opened_.MayKeepResults()) kept_->Keep();
 }
 
 void DecodeJob::TellHow() const {

@@ -14,6 +14,7 @@
 
 #include "base/ordered_pipeline.h"
 #include "cli/decode/listings.h"
+#include "cli/reading/losses.h"
 #include "flowback/decode/trace_source.h"
 #include "replay/writers/text/json.h"
 

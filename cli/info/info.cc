@@ -7,6 +7,7 @@
 #include "cli/command.h"
 #include "cli/info/info_report.h"
 #include "cli/options/arguments.h"
+#include "cli/reading/image_report.h"
 #include "cli/reading/opened_recording.h"
 #include "cli/reading/reader_options.h"
 #include "cli/reading/reader_output.h"
@@ -65,7 +66,7 @@ Status InfoJob::Collect() {
   opened_.AddRecordedLosses();
   opened_.PrepareStreams(false);
   if (Status status = AddStreams(); !status) return status;
-  opened_.losses().images().Mark(opened_.code(), options_, report_.images);
+  MarkImages(opened_.losses().images(), opened_.code(), options_, report_.images);
   return {};
 }
 
@@ -99,7 +100,7 @@ void InfoJob::AddTimes(TimeAccounts times) {
   opened_.losses().AddTimes(report_.times);
   Threads grouped = opened_.threads();
   grouped.GroupByThread(opened_.recording(), opened_.inputs());
-  if (grouped.Select(options_.selection)) opened_.losses().AddNobodys(grouped);
+  if (grouped.Select(options_.selection)) opened_.losses().AddUnattributed(grouped);
 }
 
 void InfoJob::AddStream(const StreamOwner& owner, FlowSummary summary) {

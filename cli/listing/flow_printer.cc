@@ -8,6 +8,7 @@
 
 #include "cli/listing/instruction_text.h"
 #include "cli/listing/line_text.h"
+#include "cli/reading/losses.h"
 #include "replay/writers/text/json.h"
 #include "replay/writers/text/printable.h"
 

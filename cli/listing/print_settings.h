@@ -11,10 +11,10 @@
 
 #include "base/name_pattern.h"
 #include "cli/listing/fields.h"
-#include "cli/reading/losses.h"
 #include "flowback/decode/code_image.h"
 #include "flowback/decode/trace_source.h"
 #include "flowback/model/execution.h"
+#include "flowback/replay/loss_tally.h"
 #include "flowback/replay/recording_clock.h"
 #include "flowback/replay/source_lines.h"
 #include "flowback/replay/symbolizer.h"

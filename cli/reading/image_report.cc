@@ -12,13 +12,7 @@
 namespace flowback::cli {
 namespace {
 
-// Where the right code and a whole trace can't lead.
-bool IsContradiction(LossCause cause) {
-  return cause == LossCause::kBadInstruction || cause == LossCause::kFlowMismatch ||
-         cause == LossCause::kReturnMismatch || cause == LossCause::kRunaway;
-}
-
-// ", given for /usr/bin/app"; empty where the file is the recorded path's, or of none.
+// Returns ", given for /usr/bin/app"; "" where the file has the recorded path, or is no image's.
 std::string UsedFor(const CodeSection& section, const std::vector<ImageStatus>& images) {
   for (const ImageStatus& image : images)
     if (image.file == section.name() && image.path != image.file)
@@ -34,101 +28,76 @@ std::string NameOf(const ImageStatus& image) {
                                 : fmt::format("{} (build-id {})", path, image.recorded.ToHex());
 }
 
-// Only the native engine leaves a trace of what it read.
+// Only the native engine notes which images it read.
 std::vector<UnusedImage> UnusedImages(const RecordingCode& code, const ReaderOptions& options) {
   return options.engine == "native" ? code.UnusedImages() : std::vector<UnusedImage>();
 }
 
-}  // namespace
-
-void ImageTally::Add(const DataLoss& loss) {
-  if (IsContradiction(loss.cause)) {
-    contradictions_ += loss.count;
-    counts_[loss.code].contradictions += loss.count;
-  } else if (loss.cause == LossCause::kNoImage) {
-    counts_[loss.code].missing += loss.count;
-  }
-}
-
-// Of what began somewhere and has no known size, no address can be shown to be another's.
-bool ImageTally::IsMissed(const ImageStatus& image) const {
-  if (image.usable || (image.reason == nullptr && !image.size_unknown)) return false;
-  const auto found = counts_.find(image.size_unknown ? nullptr : image.reason);
-  return found != counts_.end() && found->second.missing != 0;
-}
-
-// The finder's sentence ends with the remedy, behind a semicolon.
-void ImageTally::WarnOfRejected(const std::vector<ImageStatus>& images,
-                                const std::string& file) const {
+// The finder's sentence ends with the remedy, after a semicolon.
+void WarnOfRejected(const ImageTally& tally, const std::vector<ImageStatus>& images,
+                    const std::string& file) {
   for (const ImageStatus& image : images) {
     const bool given = !image.usable && image.source == CodeSource::kGiven;
-    if (!image.rejected || (!given && !IsMissed(image))) continue;
+    if (!image.rejected || (!given && !tally.IsMissed(image))) continue;
     const size_t remedy = image.problem.find("; ");
-    cli::Warn(
-        fmt::format("{}: {}: not used: {}", file, image.path, image.problem.substr(0, remedy)),
-        {remedy == std::string::npos ? "" : image.problem.substr(remedy + 2)});
+    Warn(fmt::format("{}: {}: not used: {}", file, image.path, image.problem.substr(0, remedy)),
+         {remedy == std::string::npos ? "" : image.problem.substr(remedy + 2)});
   }
 }
 
-std::vector<const ImageStatus*> ImageTally::Missed(const std::vector<ImageStatus>& images) const {
-  std::vector<const ImageStatus*> missed;
-  for (const ImageStatus& image : images)
-    if (!image.rejected && IsMissed(image)) missed.push_back(&image);
-  return missed;
-}
-
-void ImageTally::WarnOfMissing(const std::vector<ImageStatus>& images,
-                               const std::string& file) const {
+void WarnOfMissing(const ImageTally& tally, const std::vector<ImageStatus>& images,
+                   const std::string& file) {
   std::vector<std::string> names;
-  for (const ImageStatus* image : Missed(images)) names.push_back(NameOf(*image));
+  for (const ImageStatus* image : tally.Missed(images)) names.push_back(NameOf(*image));
   if (names.empty()) return;
-  cli::Warn(fmt::format("{}: no code image of {}", file, FirstFew(names, ", and ")),
-            {fmt::format("`flowback info {}` tells where each was looked for", file)});
+  Warn(fmt::format("{}: no code image of {}", file, FirstFew(names, ", and ")),
+       {fmt::format("`flowback info {}` tells where each was looked for", file)});
 }
 
-std::vector<ImageTally::Suspect> ImageTally::Suspects(
-    const std::vector<ImageStatus>& images) const {
-  std::map<std::string, std::pair<const CodeSection*, uint64_t>> by_file;
-  for (const auto& [section, count] : counts_) {
-    if (section == nullptr || section->bytes().empty() || count.contradictions == 0) continue;
-    if (section->verification() == Verification::kBuildId) continue;
-    auto& [first, sum] = by_file[section->name()];
-    first = section.get();
-    sum += count.contradictions;
-  }
-  std::vector<Suspect> suspects;
-  for (const auto& [name, place] : by_file)
-    suspects.push_back(
-        {name, fmt::format("likely the wrong image: {}{}; {} of the {} contradictions between "
-                           "code and trace lie in it",
-                           name, UsedFor(*place.first, images), place.second, contradictions_)});
-  return suspects;
+std::string SuspectText(const ImageTally& tally, const ImageTally::Suspect& suspect,
+                        const std::vector<ImageStatus>& images) {
+  return fmt::format(
+      "likely the wrong image: {}{}; {} of the {} contradictions between code and trace lie in it",
+      suspect.section->name(), UsedFor(*suspect.section, images), suspect.contradictions,
+      tally.contradictions());
 }
 
-void ImageTally::Warn(const RecordingCode& code, const ReaderOptions& options) const {
-  const std::string file = options.InputName();
-  WarnOfRejected(code.images(), file);
-  WarnOfMissing(code.images(), file);
-  for (const Suspect& suspect : Suspects(code.images()))
-    cli::Warn(fmt::format("{}: {}", file, suspect.text),
-              {"give the file that ran with --image or --symfs; where this is the one, bytes of "
-               "the trace are missing or damaged"});
+void WarnOfUnused(const ImageTally& tally, const RecordingCode& code,
+                  const ReaderOptions& options) {
   for (const UnusedImage& unused : UnusedImages(code, options)) {
-    const bool told = std::ranges::any_of(code.images(), [&](const ImageStatus& image) {
-      return image.rejected && IsMissed(image) && image.problem.starts_with(unused.file + " ");
+    const bool warned = std::ranges::any_of(code.images(), [&](const ImageStatus& image) {
+      return image.rejected && tally.IsMissed(image) &&
+             image.problem.starts_with(unused.file + " ");
     });
-    if (!told) cli::Warn(fmt::format("{}: {}: not used: {}", file, unused.file, unused.why));
+    if (!warned)
+      Warn(fmt::format("{}: {}: not used: {}", options.InputName(), unused.file, unused.why));
   }
 }
 
-void ImageTally::Mark(const RecordingCode& code, const ReaderOptions& options,
-                      std::vector<ImageStatus>& images) const {
+}  // namespace
+
+void WarnOfImages(const ImageTally& tally, const RecordingCode& code,
+                  const ReaderOptions& options) {
+  const std::string file = options.InputName();
+  WarnOfRejected(tally, code.images(), file);
+  WarnOfMissing(tally, code.images(), file);
+  for (const ImageTally::Suspect& suspect : tally.Suspects())
+    Warn(fmt::format("{}: {}", file, SuspectText(tally, suspect, code.images())),
+         {"give the file that ran with --image or --symfs; where this is the one, bytes of the "
+          "trace are missing or damaged"});
+  WarnOfUnused(tally, code, options);
+}
+
+void MarkImages(const ImageTally& tally, const RecordingCode& code, const ReaderOptions& options,
+                std::vector<ImageStatus>& images) {
   const auto mark = [&](const std::string& file, const std::string& text) {
     for (ImageStatus& image : images)
       if (image.usable && image.file == file)
         image.problem = text + (image.problem.empty() ? "" : "; " + image.problem);
   };
-  for (const Suspect& suspect : Suspects(code.images())) mark(suspect.image, suspect.text);
+  const std::vector<ImageTally::Suspect> suspects = tally.Suspects();
+  for (const ImageTally::Suspect& suspect : suspects)
+    mark(suspect.section->name(), SuspectText(tally, suspect, images));
   for (const UnusedImage& unused : UnusedImages(code, options))
     mark(unused.file, "not used: " + unused.why);
 }

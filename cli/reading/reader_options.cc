@@ -4,10 +4,8 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <filesystem>
 #include <fstream>
-#include <thread>
 
 #include "cli/options/arguments.h"
 #include "cli/reading/cache_folder.h"
@@ -257,15 +255,6 @@ Status UnderstandSelection(const ReaderWords& words, ReaderOptions& options) {
 }
 
 }  // namespace
-
-unsigned ReaderOptions::ThreadCount() const {
-  return threads != 0 ? threads : std::max(1U, std::thread::hardware_concurrency());
-}
-
-std::string ReaderOptions::InputName() const {
-  if (!open.input.empty()) return open.input;
-  return open.raw_pt.empty() ? std::string() : open.raw_pt.front();
-}
 
 void AddReaderOptions(CLI::App& app, ReaderOptions& options, ReaderWords& words) {
   AddInputOptions(app, options, words);

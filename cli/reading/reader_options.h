@@ -7,10 +7,9 @@
 #include <vector>
 
 #include "flowback/base/error.h"
-#include "flowback/capture/open.h"
-#include "flowback/decode/decoder.h"
-#include "flowback/decode/recording_code.h"
+#include "flowback/model/recording.h"
 #include "flowback/replay/threads.h"
+#include "flowback/session.h"
 
 namespace CLI {
 class App;
@@ -18,26 +17,12 @@ class App;
 
 namespace flowback::cli {
 
-struct ReaderOptions {
-  OpenOptions open;
-  ImageSearch search;
-  std::string engine = "native";
-  Resync resync = Resync::kEarliest;
+struct ReaderOptions : SessionOptions {
   std::string output;  // empty: standard output
-  bool force = false;  // overwrites also what is worth keeping
+  bool force = false;  // also overwrites a recording or an ELF file
   bool json = false;
   bool strict = false;
-  bool index = true;     // uses and keeps indexes
-  unsigned threads = 0;  // 0: all
-  size_t in_flight = 0;  // 0: as is useful
-  // What to print.
-  ThreadSelection selection;
-  std::string time;  // empty: all
-
-  // The input as messages name it.
-  std::string InputName() const;
-  // `threads`, or as many as the machine has.
-  unsigned ThreadCount() const;
+  std::string time;  // which time to print; empty: all
 };
 
 // The words as given, before they are understood; lives as long as the CLI::App.

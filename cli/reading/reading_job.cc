@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "cli/reading/reading_job.h"
 
-#include "cli/reading/kept_index.h"
 #include "cli/text/terminal_session.h"
 
 namespace flowback::cli {
@@ -21,7 +20,7 @@ int ReadingJob::Execute() {
 Status ReadingJob::AddLosses(Output& output) {
   if (MeetsAllLosses() || !opened_.has_inputs() || output.closed()) return {};
   opened_.inputs().set_times(false);
-  return decoded_losses_.AddTo(opened_);
+  return opened_.FindLosses();
 }
 
 int ReadingJob::EndWithout(const Error& error) {
@@ -39,11 +38,7 @@ int ReadingJob::Finish(Output& output, const Status& status) {
   for (const std::string& problem : names_.lines.Problems()) Warn(problem);
   opened_.AddRecordedLosses();
   opened_.TellMissing();
-  opened_.Keep([this] {
-    names_.lines.Keep();
-    if (opened_.has_inputs() && ToldAll(opened_.code())) decoded_losses_.Keep();
-    Keep();
-  });
+  opened_.Keep([this] { Keep(); });
   if (IsVerbose()) TellHow();
   if (!status) return Report(status.error(), opened_.InputName());
   if (opened_.recording().refusal) return Report(*opened_.recording().refusal);

@@ -5,7 +5,6 @@
 #include <string>
 #include <utility>
 
-#include "cli/reading/decoded_losses.h"
 #include "cli/reading/opened_recording.h"
 #include "cli/reading/reader_options.h"
 #include "cli/reading/stream_report.h"
@@ -54,8 +53,6 @@ class ReadingJob {
   Status AddLosses(Output& output);
   int Finish(Output& output, const Status& status);
   int EndWithout(const Error& error);
-
-  DecodedLosses decoded_losses_;
 };
 
 // Opens the options' input and runs a `Job(options..., recording)`; returns the exit status.

@@ -25,30 +25,6 @@ Status CheckNoSamples(const Recording& recording, const TraceSource& source,
                   "`flowback record -- CMD`"));
 }
 
-Status CheckAccount(const ByteAccount& account, const Stream& stream, const TraceUnit& unit) {
-  const uint64_t total = account.decoded + account.padding + account.lost;
-  if (total == unit.In(stream)) return {};
-  Error error(ErrorCode::kSystem,
-              fmt::format("stream {}: {} {} decoded + {} padding + {} lost are not the stream's "
-                          "{} {}: a fault in flowback",
-                          stream.index, account.decoded, unit.plural, account.padding, account.lost,
-                          unit.In(stream), unit.plural));
-  return Fail(error.Remedy("report it with the recording"));
-}
-
-Status CheckTimes(const TimeAccounts& accounts) {
-  for (const TimeAccount& account : accounts.threads) {
-    if (account.Sum() == account.lifetime()) continue;
-    Error error(
-        ErrorCode::kSystem,
-        fmt::format("thread {}: the times by class are {} in all, not its lifetime of {}: a "
-                    "fault in flowback",
-                    account.tid, account.Sum(), account.lifetime()));
-    return Fail(error.Remedy("report it with the recording"));
-  }
-  return {};
-}
-
 void WarnOfDamage(const Recording& recording) {
   for (const Warning& warning : recording.warnings) {
     const bool named = warning.text.contains(recording.path);

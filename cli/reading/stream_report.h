@@ -12,7 +12,7 @@
 #include "flowback/decode/trace_source.h"
 #include "flowback/model/recording.h"
 #include "flowback/replay/threads.h"
-#include "flowback/replay/time_account.h"
+#include "replay/account/laws.h"
 #include "replay/session/has_trace.h"
 
 namespace flowback::cli {
@@ -22,9 +22,6 @@ namespace flowback::cli {
 Status CheckNoSamples(const Recording& recording, const TraceSource& source,
                       std::string_view command);
 
-// Law 1: decoded + padding + lost = size. An error means a fault of flowback.
-Status CheckAccount(const ByteAccount& account, const Stream& stream, const TraceUnit& unit);
-
 // Damage that opening met but survived.
 void WarnOfDamage(const Recording& recording);
 
@@ -33,9 +30,6 @@ void WarnOfCache(const RecordingCode& code);
 
 // Images that the trace has in another mode than theirs: 32-bit code in a 64-bit file.
 void WarnOfModes(const RecordingCode& code, const std::string& file);
-
-// Law 2: the six classes add up to each thread's lifetime. An error means a fault of flowback.
-Status CheckTimes(const TimeAccounts& accounts);
 
 // Per-CPU buffers that are not one thread's are shown whole, under their CPU's name.
 void WarnOfSharedStreams(const Recording& recording, const Threads& threads,

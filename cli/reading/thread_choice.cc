@@ -3,7 +3,6 @@
 // name must not look like a thread that did nothing.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <set>
 #include <string>
 #include <vector>
@@ -16,42 +15,22 @@
 namespace flowback::cli {
 namespace {
 
-// What there is to choose from.
-struct Choices {
-  std::set<int32_t> tids;
+std::string ChoiceWords(const ThreadChoices& choices) {
   std::set<std::string> names;
-  std::set<int32_t> cpus;
+  for (const std::string& name : choices.names) names.insert(Printable(name));
+  std::string text = fmt::format("the recording has the threads {}", FirstFew(choices.tids));
+  if (!names.empty()) text += fmt::format(", of the names {}", FirstFew(names));
+  if (!choices.cpus.empty()) text += fmt::format(", on the CPUs {}", FirstFew(choices.cpus));
+  return text;
+}
 
-  explicit Choices(const Threads& threads) {
-    for (const StreamOwner& owner : threads.owners()) {
-      if (owner.tid >= 0) tids.insert(owner.tid);
-      if (const std::string name(threads.CommAt(owner.tid, 0).comm); !name.empty())
-        names.insert(std::string(Printable(name)));
-      for (const FlowPiece& piece : owner.pieces)
-        if (piece.stream->cpu >= 0) cpus.insert(piece.stream->cpu);
-    }
-  }
-  std::string Words() const {
-    std::string text = fmt::format("the recording has the threads {}", FirstFew(tids));
-    if (!names.empty()) text += fmt::format(", of the names {}", FirstFew(names));
-    if (!cpus.empty()) text += fmt::format(", on the CPUs {}", FirstFew(cpus));
-    return text;
-  }
-};
-
-// The options' words that fit no thread.
-std::vector<std::string> Unmatched(const ThreadSelection& selection, const Threads& threads,
-                                   const Choices& choices) {
+// Returns the options as the user wrote them.
+std::vector<std::string> OptionWords(const ThreadSelection& selection) {
   std::vector<std::string> words;
-  for (const int32_t tid : selection.tids)
-    if (!choices.tids.contains(tid)) words.push_back(fmt::format("--tid {}", tid));
+  for (const int32_t tid : selection.tids) words.push_back(fmt::format("--tid {}", tid));
   for (const std::string& name : selection.names)
-    if (std::ranges::none_of(threads.owners(), [&](const StreamOwner& owner) {
-          return threads.Wants(owner.tid, {.tids = {}, .names = {name}, .cpus = {}});
-        }))
-      words.push_back(fmt::format("--comm {}", Printable(name)));
-  for (const int32_t cpu : selection.cpus)
-    if (!choices.cpus.contains(cpu)) words.push_back(fmt::format("--cpu-list {}", cpu));
+    words.push_back(fmt::format("--comm {}", Printable(name)));
+  for (const int32_t cpu : selection.cpus) words.push_back(fmt::format("--cpu-list {}", cpu));
   return words;
 }
 
@@ -59,19 +38,17 @@ std::vector<std::string> Unmatched(const ThreadSelection& selection, const Threa
 
 Status Select(const ReaderOptions& options, Threads& threads) {
   const ThreadSelection& selection = options.selection;
-  const bool all = selection.tids.empty() && selection.names.empty() && selection.cpus.empty();
-  if (all || threads.owners().empty()) {
+  if (selection.IsAll() || threads.owners().empty()) {
     threads.Select(selection);
     return {};
   }
-  const Choices choices(threads);
-  const std::vector<std::string> unmatched = Unmatched(selection, threads, choices);
+  const std::string choices = ChoiceWords(threads.Choices());
+  const std::vector<std::string> unmatched = OptionWords(threads.Unmatched(selection));
   if (!threads.Select(selection))
     return Fail(Error(ErrorCode::kUsage, "--tid, --comm and --cpu-list leave nothing to show")
-                    .Remedy(choices.Words() + "; flowback info lists them"));
+                    .Remedy(choices + "; flowback info lists them"));
   if (!unmatched.empty())
-    Warn(fmt::format("{}: no recorded thread is chosen by it", FirstFew(unmatched)),
-         {choices.Words()});
+    Warn(fmt::format("{}: no recorded thread is chosen by it", FirstFew(unmatched)), {choices});
   return {};
 }
 

@@ -11,7 +11,6 @@
 
 #include "cli/text/quantity.h"
 #include "cli/text/status.h"
-#include "flowback/model/call_samples.h"
 
 namespace flowback::cli {
 namespace {
@@ -42,14 +41,6 @@ std::optional<uint64_t> ExactSeconds(std::string_view word) {
   const auto [stop, code] = std::from_chars(digits.data(), end, value);
   if (code != std::errc() || stop != end) return std::nullopt;
   return value;
-}
-
-// Of its trace; where there is none, of its samples.
-std::optional<TimeSpan> SpanWithSamples(const Recording& recording, const RecordingClock& clock) {
-  if (const auto span = SpanOfRecording(recording, clock)) return span;
-  const CallSamples* samples = CallSamplesOf(recording.config);
-  if (samples == nullptr || samples->samples.back().time == 0) return std::nullopt;
-  return TimeSpan{samples->samples.front().time, samples->samples.back().time};
 }
 
 Result<uint64_t> FromPercent(const std::string& option, const std::string& word,

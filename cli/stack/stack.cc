@@ -8,7 +8,6 @@
 
 #include "cli/command.h"
 #include "cli/options/arguments.h"
-#include "cli/reading/kept_index.h"
 #include "cli/reading/reader_options.h"
 #include "cli/reading/reading_job.h"
 #include "cli/reading/stream_report.h"
@@ -55,7 +54,6 @@ class StackJob final : public ReadingJob {
   Player NewPlayer();
 
   const StackOptions& options_;
-  std::vector<ThreadFlow> flows_;     // of all threads, selected or not
   std::unique_ptr<Decoder> decoder_;  // the index's
   std::optional<FlowIndex> index_;
   std::optional<KeptStacks> kept_;
@@ -70,7 +68,6 @@ Status StackJob::Prepare() {
   if (Status status = UnderstandMoment(); !status) return status;
   if (Status status = opened_.OpenCode(); !status) return status;
   opened_.PrepareStreams(true);
-  flows_ = ThreadFlows(opened_.recording(), opened_.inputs());
   if (Status status = opened_.ChooseThreads(); !status) return status;
   WarnOfSharedStreams(opened_.recording(), opened_.threads(), opened_.InputName());
   return CheckThreads();
@@ -115,7 +112,7 @@ Status StackJob::Run(Output& output) {
 // The index and the stacks beside it, where that pays.
 Status StackJob::OpenKept() {
   if (std::ranges::none_of(opened_.threads().owners(), HasOwnStreams)) return {};
-  const IndexCache cache = LastingCacheOf(opened_);
+  const IndexCache cache = opened_.CacheFor(CachedResult::kLasting);
   if (cache.folder.empty()) return {};
   Result<std::unique_ptr<Decoder>> decoder = opened_.NewDecoder();
   if (!decoder) return Fail(decoder.error());
@@ -129,7 +126,7 @@ Status StackJob::OpenKept() {
 }
 
 void StackJob::Keep() const {
-  if (kept_ && ToldAll(opened_.code())) kept_->Keep();
+  if (kept_ && opened_.MayKeepResults()) kept_->Keep();
 }
 
 std::optional<size_t> StackJob::NumberInIndex(const StreamOwner& owner) const {
@@ -140,9 +137,10 @@ std::optional<size_t> StackJob::NumberInIndex(const StreamOwner& owner) const {
              return a.stream == b.stream && a.stay == b.stay;
            });
   };
-  const auto flow = std::ranges::find_if(flows_, is_it);
-  return flow == flows_.end() ? std::nullopt
-                              : std::optional(static_cast<size_t>(flow - flows_.begin()));
+  const std::vector<ThreadFlow>& flows = opened_.flows();
+  const auto flow = std::ranges::find_if(flows, is_it);
+  return flow == flows.end() ? std::nullopt
+                             : std::optional(static_cast<size_t>(flow - flows.begin()));
 }
 
 Status StackJob::StacksOf(const StreamOwner& owner, Player& player,
@@ -160,7 +158,7 @@ Status StackJob::StacksOf(const StreamOwner& owner, Player& player,
     return {};
   }
   std::vector<const ThreadFlow*> all;
-  for (const ThreadFlow& flow : flows_) all.push_back(&flow);
+  for (const ThreadFlow& flow : opened_.flows()) all.push_back(&flow);
   Result<ThreadOrigin> origin = OriginOf(owner, all, opened_.recording(), names_.functions, player);
   if (!origin) return Fail(origin.error());
   if (number) kept_->Make(*number, *origin, how);

@@ -7,6 +7,7 @@
 
 #include "cli/listing/instruction_text.h"
 #include "cli/listing/source_columns.h"
+#include "cli/reading/losses.h"
 #include "flowback/replay/thread_cursor.h"
 #include "replay/writers/text/json.h"
 #include "replay/writers/text/printable.h"

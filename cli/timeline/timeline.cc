@@ -12,7 +12,6 @@
 #include "cli/help/completion.h"
 #include "cli/listing/function_filter.h"
 #include "cli/options/arguments.h"
-#include "cli/reading/kept_index.h"
 #include "cli/reading/reader_options.h"
 #include "cli/reading/reading_job.h"
 #include "cli/reading/stream_report.h"
@@ -181,7 +180,7 @@ Status TimelineJob::ShowAround(Output& output) {
   Result<std::unique_ptr<Decoder>> decoder = opened_.NewDecoder();
   if (!decoder) return Fail(decoder.error());
   Result<TimedIndex> timed = OpenTimedIndex(opened_.recording(), opened_.code(), opened_.inputs(),
-                                            **decoder, {}, IndexCacheOf(opened_));
+                                            **decoder, {}, opened_.CacheFor(CachedResult::kSums));
   if (!timed) return Fail(timed.error());
   FlowIndex* const index = &timed->index;
   std::set<int32_t> wanted;
@@ -274,7 +273,7 @@ void TimelineJob::AddLosses(const std::vector<LossSum>& losses) {
 FlowIndex::Options OverviewIndex(const OpenedRecording& opened) {
   constexpr uint64_t kSegments = 2048;
   constexpr uint64_t kLeast = 512;
-  if (HasLongTrace(opened)) return {};
+  if (opened.HasLongTrace()) return {};
   const uint64_t bytes = opened.trace_bytes();
   return {.segment_bytes = std::clamp(bytes / kSegments, kLeast, FlowIndex::kSegmentBytes),
           .sample = 1};
@@ -284,7 +283,7 @@ Status TimelineJob::ShowOverview(Output& output) {
   Result<std::unique_ptr<Decoder>> decoder = opened_.NewDecoder();
   if (!decoder) return Fail(decoder.error());
   const FlowIndex::Options how = OverviewIndex(opened_);
-  const IndexCache cache = LastingCacheOf(opened_);
+  const IndexCache cache = opened_.CacheFor(CachedResult::kLasting);
   Result<TimedIndex> timed =
       OpenTimedIndex(opened_.recording(), opened_.code(), opened_.inputs(), **decoder, how, cache);
   if (!timed) return Fail(timed.error());
@@ -341,13 +340,15 @@ void TimelineJob::TellOfOverview() const {
 }
 
 Status TimelineJob::FindTimeline(const TimelineOptions& options) {
-  kept_.emplace(*sources_, flows_, options, words_.function, TimelineCacheOf(opened_));
+  kept_.emplace(*sources_, flows_, options, words_.function,
+                opened_.CacheFor(CachedResult::kTimeline));
   timeline_ = kept_->Load();
   was_kept_ = timeline_.has_value();
   if (was_kept_) return {};
   TellOfOverview();
   // When a loss was met is an estimate, which the two ways to the times do not make alike.
-  const auto known = LoadTimes(opened_.recording(), opened_.inputs(), LastingCacheOf(opened_));
+  const auto known =
+      LoadTimes(opened_.recording(), opened_.inputs(), opened_.CacheFor(CachedResult::kLasting));
   Result<Timeline> made = known && known->losses.empty()
                               ? MakeTimeline(*sources_, flows_, options, known->accounts)
                               : MakeTimeline(*sources_, flows_, options);
@@ -359,7 +360,7 @@ Status TimelineJob::FindTimeline(const TimelineOptions& options) {
 // But for what a later command, which decodes nothing, would have to say and not know: of the code,
 // or which names a function that was not called may have meant.
 void TimelineJob::Keep() const {
-  const bool told_all = ToldAll(opened_.code()) && (!pattern_ || calls_ != 0);
+  const bool told_all = opened_.MayKeepResults() && (!pattern_ || calls_ != 0);
   if (timeline_ && !was_kept_ && told_all) kept_->Keep(*timeline_);
 }
 

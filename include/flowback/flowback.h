@@ -20,6 +20,7 @@
 #include "flowback/replay/call_stack.h"        // a model of calls, fed with flow
 #include "flowback/replay/coverage_counter.h"  // counts what executed
 #include "flowback/replay/coverage_report.h"   // and holds it against what there is to execute
+#include "flowback/replay/loss_tally.h"        // what was lost, and which images are missing
 #include "flowback/replay/thread_stack.h"      // call stacks at places of a thread's flow
 #include "flowback/replay/time_account.h"      // each thread's time by class
 #include "flowback/replay/timeline.h"          // what ran when, by thread, function and call path

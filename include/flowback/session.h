@@ -8,12 +8,20 @@
 //
 // Opening reads the recording, finds the files whose code ran, and divides the trace among the
 // threads. Everything else is made when it is first asked for: names, source lines, the flow index.
+//
+//   options -> recording -> trace -> code -> streams -> threads -> (flow, losses, ...) -> caches
+//
+// Open takes all steps up to the threads. A program that has work to do between two steps, or that
+// does not need all of them, constructs the session from a Recording and takes the steps itself.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "flowback/base/error.h"
@@ -26,6 +34,7 @@
 #include "flowback/model/recording.h"
 #include "flowback/replay/flow_index.h"
 #include "flowback/replay/functions.h"
+#include "flowback/replay/loss_tally.h"
 #include "flowback/replay/player.h"
 #include "flowback/replay/recording_clock.h"
 #include "flowback/replay/source_lines.h"
@@ -44,6 +53,21 @@ struct SessionOptions {
   ThreadSelection selection;          // which threads; by default all
   unsigned threads = 0;               // that decode; 0: one for each processor
   size_t in_flight = 0;               // decoded segments in memory; 0: as many as are useful
+  bool index = true;                  // the cache may hold indexes, sums and timelines, too
+
+  // Returns the name of the input for messages: a path, as given.
+  std::string InputName() const;
+  // Returns `threads`, or the machine's number of processors.
+  unsigned ThreadCount() const;
+};
+
+// What a cache keeps of a recording. The longer a result takes to make, the shorter the trace for
+// which looking into the cache pays.
+enum class CachedResult : uint8_t {
+  kIndex,     // the flow index; for any trace
+  kSums,      // what decoding the trace once gives
+  kTimeline,  // takes several times as long to make
+  kLasting,   // the index and what lies beside it, if they are long enough to be written at all
 };
 
 // Totals of one thread, in the order of the flow.
@@ -62,17 +86,55 @@ class Session {
   static Result<Session> Open(const SessionOptions& options);
   // Opens a perf.data file or folder, or an LLDB bundle, with the default options.
   static Result<Session> Open(const std::string& path);
+  // Takes a recording that is open. The caller takes the steps below before using what they open.
+  Session(const SessionOptions& options, Recording recording);
   Session(Session&&) noexcept;
   Session& operator=(Session&&) noexcept;
   ~Session();
 
+  // The steps of opening, in their order. Each requires those before it, unless it says otherwise.
+  //
+  // Finds the source for the recording's kind of trace. Errors: kUnsupported if none knows it.
+  Status OpenSource();
+  // As OpenSource. Errors: kUnsupported also if the recording holds no trace.
+  Status OpenTrace();
+  // Keeps the packets' index of each stream in memory, for callers who ask for it more than once.
+  void KeepIndexes();
+  // Finds the images; needs no source. Errors: as RecordingCode::Load's.
+  Status LoadCode();
+  // As LoadCode. Errors: also if the engine is unknown, which is found out before files are read.
+  Status OpenCode();
+  // Finds out who ran when on which stream. `times`: the flow has times.
+  void PrepareStreams(bool times);
+  // Puts each thread's flow together and keeps the selected threads. Returns false if none is left.
+  bool SelectThreads();
+
+  // What is open. REQUIRES: the step that opens it has succeeded.
   const SessionOptions& options() const;
   const Recording& recording() const;
+  bool has_code() const;
   const RecordingCode& code() const;
+  const TraceSource* source_or_null() const;
   const TraceSource& source() const;
-  const StreamInputs& inputs() const;  // with times
+  bool has_inputs() const;
+  StreamInputs& inputs();
+  const StreamInputs& inputs() const;  // with times, if Open opened the session
+  RecordingClock& clock();
   const RecordingClock& clock() const;
+  Threads& threads();
   const Threads& threads() const;  // the selected threads
+  // Returns the flows of all threads, selected or not. Call it after PrepareStreams.
+  const std::vector<ThreadFlow>& flows() const;
+  // As RecordingCode::RecordedPath.
+  std::string_view RecordedPath(const std::string& file) const;
+  // Returns the size of all streams.
+  uint64_t trace_bytes() const;
+  // Returns the size of the selected threads' flow.
+  uint64_t SelectedBytes() const;
+  // Returns from when to when the trace lasts, or, if it has no times, the samples of calls.
+  std::optional<TimeSpan> Span() const;
+  // Counts the bytes that were decoded, for a display of progress. The caller may set it back.
+  std::atomic<uint64_t>& bytes_done();
 
   // Names and lines of the recorded code.
   Symbolizer& symbols();
@@ -108,6 +170,31 @@ class Session {
   // Returns what the selected threads did when. Its names and address spaces are the session's.
   // `options.threads` 0 means the session's number of threads. Errors: as MakeTimeline's.
   Result<Timeline> MakeTimeline(TimelineOptions options = {});
+
+  // The losses that are known so far. Flow that is played or summed up is not counted by itself:
+  // the caller adds its losses, or calls FindLosses.
+  LossTally& losses();
+  const LossTally& losses() const;
+  // Adds what the recorder lost, and damage to the file. A second call adds nothing.
+  void AddRecordedLosses();
+  // Adds all losses that are known before anything is decoded, and the size of the flow.
+  void AddKnownLosses();
+  // Adds all losses that decoding the selected threads meets. The cache may know them already.
+  // Errors: as Decoder::Summarize's; kSystem if a stream's bytes do not add up.
+  Status FindLosses();
+
+  // Returns where such a result is kept, with the recording's key. The folder is empty if nothing
+  // is to be used or kept: the options say so, an engine other than the native one decodes, or the
+  // trace is so short that decoding takes hardly longer than looking. REQUIRES: PrepareStreams.
+  IndexCache CacheFor(CachedResult result) const;
+  // Returns whether decoding the trace once takes long enough for CachedResult::kLasting.
+  bool HasLongTrace() const;
+  // Returns whether decoding found nothing to report about the code. Otherwise results are not
+  // cached: a later session that takes them from the cache could not report it.
+  bool MayKeepResults() const;
+  // Writes what decoding found out into the cache: blocks, source lines, losses; then calls
+  // `keep_more`, if it is not empty. Does nothing if a file has changed since it was opened.
+  void Keep(const std::function<void()>& keep_more = {}) const;
 
  private:
   class Impl;

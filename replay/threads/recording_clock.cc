@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "flowback/decode/trace_source.h"
+#include "flowback/model/call_samples.h"
 
 namespace flowback {
 namespace {
@@ -90,6 +91,13 @@ std::optional<TimeSpan> SpanOfRecording(const Recording& recording, const Record
     Extend(span, clock.Value(times.hi));
   }
   return span;
+}
+
+std::optional<TimeSpan> SpanWithSamples(const Recording& recording, const RecordingClock& clock) {
+  if (const auto span = SpanOfRecording(recording, clock)) return span;
+  const CallSamples* samples = CallSamplesOf(recording.config);
+  if (samples == nullptr || samples->samples.back().time == 0) return std::nullopt;
+  return TimeSpan{samples->samples.front().time, samples->samples.back().time};
 }
 
 void Extend(std::optional<TimeSpan>& span, uint64_t value) {

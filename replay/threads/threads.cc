@@ -111,6 +111,31 @@ bool Threads::Wants(int32_t tid, const ThreadSelection& selection) const {
       });
 }
 
+ThreadChoices Threads::Choices() const {
+  ThreadChoices choices;
+  for (const StreamOwner& owner : owners_) {
+    if (owner.tid >= 0) choices.tids.insert(owner.tid);
+    if (const std::string_view name = CommAt(owner.tid, 0).comm; !name.empty())
+      choices.names.emplace(name);
+    for (const FlowPiece& piece : owner.pieces)
+      if (piece.stream->cpu >= 0) choices.cpus.insert(piece.stream->cpu);
+  }
+  return choices;
+}
+
+ThreadSelection Threads::Unmatched(const ThreadSelection& selection) const {
+  ThreadSelection unmatched = selection;
+  const ThreadChoices choices = Choices();
+  std::erase_if(unmatched.tids, [&](int32_t tid) { return choices.tids.contains(tid); });
+  std::erase_if(unmatched.cpus, [&](int32_t cpu) { return choices.cpus.contains(cpu); });
+  std::erase_if(unmatched.names, [&](const std::string& name) {
+    return std::ranges::any_of(owners_, [&](const StreamOwner& owner) {
+      return Wants(owner.tid, {.tids = {}, .names = {name}, .cpus = {}});
+    });
+  });
+  return unmatched;
+}
+
 bool Threads::Select(const ThreadSelection& selection) {
   const size_t before = owners_.size();
   for (StreamOwner& owner : owners_)

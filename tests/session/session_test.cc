@@ -178,6 +178,44 @@ TEST(SessionErrors, SayWhatKeepsItFromOpening) {
   EXPECT_EQ(selection.error().code(), ErrorCode::kUsage);
 }
 
+TEST(SessionSteps, OpenTheSameOneByOne) {
+  SessionOptions options;
+  options.open.input = FileOf("changes");
+  Result<Recording> recording = OpenRecording(options.open);
+  ASSERT_TRUE(recording);
+  Session session(options, *std::move(recording));
+  ASSERT_TRUE(session.OpenTrace());
+  ASSERT_TRUE(session.OpenCode());
+  session.PrepareStreams(false);
+  ASSERT_TRUE(session.SelectThreads());
+  ThreadDigests played;
+  ASSERT_TRUE(session.Play(played));
+  EXPECT_EQ(played.digests, TrueDigests(Truth(), "changes"));
+  EXPECT_EQ(session.SelectedBytes(), session.trace_bytes());
+  EXPECT_TRUE(session.Span());
+}
+
+TEST(SessionLosses, AreThoseOfDecodingAndOfTheRecorder) {
+  Result<Session> session = Session::Open(FileOf("tiny"));
+  ASSERT_TRUE(session);
+  session->AddKnownLosses();
+  ASSERT_TRUE(session->FindLosses());
+  EXPECT_EQ(session->losses().count(), 0U);
+  EXPECT_EQ(session->losses().stream_bytes(), session->trace_bytes());
+}
+
+TEST(SessionSelection, SaysWhatThereIsToSelect) {
+  Result<Session> session = Session::Open(FileOf("changes"));
+  ASSERT_TRUE(session);
+  const ThreadChoices choices = session->threads().Choices();
+  const int32_t first = session->threads().owners().front().tid;
+  EXPECT_TRUE(choices.tids.contains(first));
+  const ThreadSelection unmatched =
+      session->threads().Unmatched({.tids = {first, 1}, .names = {"nobody"}, .cpus = {}});
+  EXPECT_EQ(unmatched.tids, std::vector<int32_t>{1});
+  EXPECT_EQ(unmatched.names, std::vector<std::string>{"nobody"});
+}
+
 TEST(SessionSelection, LeavesTheOtherThreadsOut) {
   SessionOptions options;
   options.open.input = FileOf("changes");

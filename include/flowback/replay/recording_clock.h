@@ -67,5 +67,7 @@ void Extend(std::optional<TimeSpan>& span, uint64_t value);
 // The first and last time of all streams' packets, as clock values; empty when none tells the time,
 // or the recording's kind of trace is not known.
 std::optional<TimeSpan> SpanOfRecording(const Recording& recording, const RecordingClock& clock);
+// As SpanOfRecording; if the trace has no times, the first and last time of the samples of calls.
+std::optional<TimeSpan> SpanWithSamples(const Recording& recording, const RecordingClock& clock);
 
 }  // namespace flowback

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -41,6 +42,15 @@ struct ThreadSelection {
   std::vector<int32_t> tids;
   std::vector<std::string> names;  // that a thread had at any time
   std::vector<int32_t> cpus;       // on which its pieces ran
+
+  bool IsAll() const { return tids.empty() && names.empty() && cpus.empty(); }
+};
+
+// What threads can be selected by.
+struct ThreadChoices {
+  std::set<int32_t> tids;
+  std::set<std::string> names;  // one of each thread
+  std::set<int32_t> cpus;
 };
 
 // Of one recording, which must outlive it. Any thread may use it once it is set up.
@@ -56,6 +66,10 @@ class Threads {
   void LabelByCpu();
   // Whether a thread of that number is selected, on whichever CPU.
   bool Wants(int32_t tid, const ThreadSelection& selection) const;
+  // Returns what the owners that are there can be selected by.
+  ThreadChoices Choices() const;
+  // Returns the parts of a selection that no owner matches.
+  ThreadSelection Unmatched(const ThreadSelection& selection) const;
   // Keeps what is selected. False: nothing is left of what was there.
   bool Select(const ThreadSelection& selection);
 

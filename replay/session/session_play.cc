@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: MIT
+// What a session makes of the flow: it plays it, sums it up, indexes it.
+#include <atomic>
+#include <map>
+#include <utility>
+
+#include "flowback/replay/exec_times.h"
+#include "flowback/replay/span_decoder.h"
+#include "replay/session/session_impl.h"
+
+namespace flowback {
+
+// Plays one span of time. It has inputs of its own, which begin where the span can begin.
+class Session::Impl::SpanPlay {
+ public:
+  SpanPlay(const Impl& session, TimeSpan span)
+      : session_(session),
+        needs_{.span = span},
+        inputs_(session.NewInputs(true)),
+        ranges_(inputs_, session.recording, needs_, session.clock),
+        player(inputs_, [this] { return NewDecoder(); },
+               {.threads = session.options.ThreadCount(),
+                .in_flight = session.options.in_flight,
+                .clock = &session.clock,
+                .reaches = [this](const FlowPiece& stay) { return ranges_.Reaches(stay); }}) {}
+
+ private:
+  Result<std::unique_ptr<Decoder>> NewDecoder() {
+    Result<std::unique_ptr<Decoder>> decoder = session_.NewDecoder();
+    if (!decoder) return decoder;
+    return MakeSpanDecoder(*std::move(decoder), needs_, session_.clock, found_);
+  }
+
+  const Impl& session_;
+  const SpanNeeds needs_;
+  StreamInputs inputs_;
+  SpanRanges ranges_;
+  std::atomic<bool> found_ = false;
+
+ public:
+  Player player;
+};
+
+Session::Impl::Impl(const SessionOptions& session_options, Recording opened)
+    : options(session_options),
+      recording(std::move(opened)),
+      clock(recording),
+      threads(recording) {}
+
+Session::Impl::~Impl() = default;
+
+Player Session::Impl::NewPlayer(PlayOptions play) {
+  play.threads = options.ThreadCount();
+  play.in_flight = options.in_flight;
+  return Player(*inputs, [this] { return NewDecoder(); }, std::move(play));
+}
+
+Status Session::Play(PlayConsumer& consumer) {
+  if (!impl_->player) impl_->player.emplace(impl_->NewPlayer({.clock = &impl_->clock}));
+  return impl_->player->Play(FlowsOf(threads().owners()), consumer);
+}
+
+Status Session::Play(const ThreadFlow& thread, PlayConsumer& consumer) {
+  if (!impl_->player) impl_->player.emplace(impl_->NewPlayer({.clock = &impl_->clock}));
+  return impl_->player->Play({&thread}, consumer);
+}
+
+Status Session::Play(TimeSpan span, PlayConsumer& consumer) {
+  impl_->span_play = std::make_unique<Impl::SpanPlay>(*impl_, span);
+  return impl_->span_play->player.Play(FlowsOf(threads().owners()), consumer);
+}
+
+// A stream may have parts of several threads, and a thread parts in several streams.
+Result<std::vector<ThreadTotals>> Session::Sum() {
+  Result<std::unique_ptr<Decoder>> decoder = NewDecoder();
+  if (!decoder) return Fail(decoder.error());
+  std::map<std::pair<const Stream*, const ThreadStay*>, FlowTotals> parts;
+  for (const Stream& stream : recording().streams) {
+    Result<FlowSummary> summary = (*decoder)->Summarize(inputs().For(stream));
+    if (!summary) return Fail(summary.error());
+    for (FlowPart& part : summary->parts) parts[{&stream, part.stay}].Append(part.totals);
+  }
+  std::vector<ThreadTotals> sums;
+  for (const StreamOwner& owner : threads().owners()) {
+    ThreadTotals& sum = sums.emplace_back(&owner);
+    for (const FlowPiece& piece : owner.pieces)
+      sum.totals.Append(parts[{piece.stream, piece.stay}]);
+  }
+  return sums;
+}
+
+Result<FlowIndex*> Session::Index() {
+  if (impl_->index) return &*impl_->index;
+  Result<std::unique_ptr<Decoder>> decoder = NewDecoder();
+  if (!decoder) return Fail(decoder.error());
+  impl_->index_decoder = *std::move(decoder);
+  Result<FlowIndex> index = FlowIndex::Open(recording(), code(), inputs(), *impl_->index_decoder,
+                                            {}, CacheFor(CachedResult::kIndex));
+  if (!index) return Fail(index.error());
+  impl_->index.emplace(*std::move(index));
+  return &*impl_->index;
+}
+
+Result<ThreadStack> Session::StackAt(const StreamOwner& thread, const StackPlace& place) {
+  const ExecTimes execs(recording(), clock(), thread.pid);
+  const auto exec_between = [&execs](uint64_t begin, uint64_t end) {
+    return execs.Between(begin, end);
+  };
+  std::vector<const ThreadFlow*> all;
+  for (const ThreadFlow& flow : flows()) all.push_back(&flow);
+  Player player = impl_->NewPlayer();
+  Result<ThreadOrigin> origin = OriginOf(thread, all, recording(), functions(), player);
+  if (!origin) return Fail(origin.error());
+  StackTaker taker(functions(), {place}, *std::move(origin),
+                   {.exec_between = exec_between, .machine = &recording().machine});
+  if (Status played = player.Play({&thread}, taker); !played) return Fail(played.error());
+  return std::move(taker.Take().front());
+}
+
+Result<Timeline> Session::MakeTimeline(TimelineOptions options) {
+  if (options.threads == 0) options.threads = impl_->options.ThreadCount();
+  const TimelineSources sources{
+      .recording = recording(),
+      .inputs = inputs(),
+      .symbolizer = symbols(),
+      .functions = functions(),
+      .make_decoder = [this] { return NewDecoder(); },
+      .recorded_path = [this](const std::string& file) { return std::string(RecordedPath(file)); }};
+  return flowback::MakeTimeline(sources, FlowsOf(threads().owners()), options);
+}
+
+}  // namespace flowback
