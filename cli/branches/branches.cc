@@ -8,8 +8,8 @@
 #include "cli/branches/branches_view.h"
 #include "cli/branches/memory_view.h"
 #include "cli/command.h"
-#include "cli/options/arguments.h"
 #include "cli/reading/reader_options.h"
+#include "cli/reading/reading_command.h"
 #include "cli/reading/reading_job.h"
 #include "cli/text/status.h"
 
@@ -72,41 +72,45 @@ class MemoryJob final : public ReadingJob {
   AccessReport report_;
 };
 
-}  // namespace
-
-int RunBranches(const Arguments& arguments) {
-  CLI::App app("Tells which branches ran most, were predicted worst, and took most cycles.",
-               "flowback branches");
-  BranchesOptions options;
-  ReaderWords words;
-  AddReaderOptions(app, options.reader, words);
+void AddBranchesOptions(CLI::App& app, BranchesOptions& options, ReaderWords&) {
   app.add_option("--top", options.top, "so many rows in each table (20)");
   app.add_option("--annotate", options.annotate,
                  "the code of these functions, block by block: a name, a pattern with * and ?, or "
                  "/a regular expression/");
   app.add_flag("--mem", options.mem,
                "sampled accesses to memory in place of branches: by instruction and cache line");
-  app.get_option("--time")->group(
-      "");  // not listed: it is known only to say that it does not apply
   app.footer("`flowback help output` says what is printed.");
-  if (const std::optional<int> status = Parse(app, arguments)) return *status;
-  if (Status status = Understand(words, options.reader); !status) return Report(status.error());
+}
+
+Status UnderstandBranches(const CLI::App&, BranchesOptions& options) {
   if (!options.reader.time.empty())
-    return Report(
+    return Fail(
         Error(ErrorCode::kUsage, "branches sums up the whole recording: --time does not apply")
             .Remedy("flowback decode --as branches --time A,B"));
-  if (options.mem) {
-    if (!options.annotate.empty())
-      return Report(Error(ErrorCode::kUsage, "branches: --mem and --annotate show different things")
-                        .Remedy("leave one of them out"));
-    return RunReadingJob<MemoryJob>(options.reader, options);
-  }
-  if (!options.annotate.empty()) {
-    Result<NamePattern> pattern = NamePattern::Parse(options.annotate);
-    if (!pattern) return Report(pattern.error());
-    options.pattern = *std::move(pattern);
-  }
-  return RunReadingJob<BranchesJob>(options.reader, options);
+  if (options.annotate.empty()) return {};
+  if (options.mem)
+    return Fail(Error(ErrorCode::kUsage, "branches: --mem and --annotate show different things")
+                    .Remedy("leave one of them out"));
+  Result<NamePattern> pattern = NamePattern::Parse(options.annotate);
+  if (!pattern) return Fail(pattern.error());
+  options.pattern = *std::move(pattern);
+  return {};
+}
+
+}  // namespace
+
+int RunBranches(const Arguments& arguments) {
+  return ExecuteReading<BranchesOptions>(
+      arguments,
+      {.name = "branches",
+       .summary = "Tells which branches ran most, were predicted worst, and took most cycles.",
+       .add_options = AddBranchesOptions,
+       .hidden = {"--time"},
+       .understand = UnderstandBranches,
+       .run = [](const BranchesOptions& options) {
+         return options.mem ? RunReadingJob<MemoryJob>(options.reader, options)
+                            : RunReadingJob<BranchesJob>(options.reader, options);
+       }});
 }
 
 }  // namespace flowback::cli

@@ -5,7 +5,6 @@
 
 #include <memory>
 
-#include "cli/reading/cut_files.h"
 #include "cli/reading/stream_report.h"
 #include "cli/reading/time_words.h"
 #include "cli/text/status.h"
@@ -69,17 +68,12 @@ Result<std::vector<CoverageCounts>> CountedInput::CountThreads() {
   return CountCoverageByOwner(Request());
 }
 
-void CountedInput::KeepBlocks() {
-  if (CheckWhole(opened_.code().files())) opened_.code().KeepBlocks();
-}
-
 int CountedInput::Finish() {
-  opened_.TellMissing();
-  opened_.Keep();
-  if (opened_.recording().refusal) return Report(*opened_.recording().refusal);
-  if (!CountsAll() && !found_in_span_)
-    WarnOfEmptySpan(opened_.recording(), opened_.clock(), span_, opened_.options(), false);
-  return opened_.ExitStatus();
+  const auto warn = [this] {
+    if (!CountsAll() && !found_in_span_)
+      WarnOfEmptySpan(opened_.recording(), opened_.clock(), span_, opened_.options(), false);
+  };
+  return opened_.End({}, {.warn_of_result = warn});
 }
 
 }  // namespace flowback::cli

@@ -37,8 +37,8 @@ class CountedInput {
   Result<std::vector<CoverageCounts>> CountThreads();
   // Tells what was lost and missing; returns the exit status.
   int Finish();
-  // Keeps for later commands what decoding found out of the code, and tells nothing.
-  void KeepBlocks();
+  // Keeps for later commands what decoding found out about the code, and reports nothing.
+  void Keep() const { opened_.Keep(); }
 
  private:
   Result<std::unique_ptr<Decoder>> NewDecoder();

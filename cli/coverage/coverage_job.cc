@@ -10,7 +10,7 @@
 #include "cli/coverage/coverage_selection.h"
 #include "cli/coverage/part_output.h"
 #include "cli/reading/reader_output.h"
-#include "cli/reading/stream_report.h"
+#include "cli/reading/reading_job.h"
 #include "flowback/capture/open.h"
 #include "flowback/replay/coverage_parts.h"
 #include "replay/coverage/report/changed_sources.h"
@@ -57,11 +57,13 @@ int CoverageJob::AddPart(const std::string& path) {
 
 int CoverageJob::AddInput(const ReaderOptions& reader) {
   if (LooksLikePart(reader.open.input)) return AddPart(reader.open.input);
-  Result<Recording> recording = OpenInput(reader);
-  if (!recording) return Report(recording.error(), reader.InputName());
-  WarnOfDamage(*recording);
-  dates_.Add(recording->path);
-  CountedInput input(reader, std::move(*recording));
+  return WithInput(reader,
+                   [&](Recording recording) { return AddRecording(reader, std::move(recording)); });
+}
+
+int CoverageJob::AddRecording(const ReaderOptions& reader, Recording recording) {
+  dates_.Add(recording.path);
+  CountedInput input(reader, std::move(recording));
   if (Status status = input.Prepare(); !status) return Report(status.error());
   if (Status status = input.SelectThreads(); !status) return Report(status.error());
   if (Status status = OpenOutput(reader, input.opened().recording(), &input.opened().code());
@@ -134,7 +136,7 @@ Status CoverageJob::AddProcess(const std::string& recording) {
   counts_.Add(*counts);
   ++counted_processes_;
   UseFilesOf(input);
-  input.KeepBlocks();
+  input.Keep();
   process_losses_.Add(input.opened().losses());
   for (const ImageStatus* image :
        input.opened().losses().images().Missed(input.opened().code().images()))

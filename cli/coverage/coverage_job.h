@@ -37,6 +37,7 @@ class CoverageJob {
   // Each returns an exit status. What is not kDone ends the work, but for losses.
   int AddInput(const ReaderOptions& reader);
   int AddPart(const std::string& path);
+  int AddRecording(const ReaderOptions& reader, Recording recording);
   int CountInput(const ReaderOptions& reader, CountedInput& input);
   int Finish();
   int WriteReport();

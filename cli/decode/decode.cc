@@ -18,9 +18,9 @@
 #include "cli/listing/function_filter.h"
 #include "cli/listing/listing.h"
 #include "cli/listing/merged_listing.h"
-#include "cli/options/arguments.h"
 #include "cli/reading/image_report.h"
 #include "cli/reading/reader_options.h"
+#include "cli/reading/reading_command.h"
 #include "cli/reading/reading_job.h"
 #include "cli/reading/stream_report.h"
 #include "cli/reading/time_words.h"
@@ -314,22 +314,24 @@ void DecodeJob::TellHow() const {
   if (opened_.has_code()) TellImages(opened_.code().images());
 }
 
-}  // namespace
-
-int RunDecode(const Arguments& arguments) {
-  CLI::App app("Prints what executed.", "flowback decode");
-  DecodeOptions options;
-  ReaderWords words;
-  AddReaderOptions(app, options.reader, words);
-  AddDecodeOptions(app, options);
-  if (const std::optional<int> status = CompleteRecorded(app, arguments, words, options.reader))
-    return *status;
-  if (const std::optional<int> status = Parse(app, arguments)) return *status;
-  if (Status status = Understand(words, options.reader); !status) return Report(status.error());
-  if (Status status = UnderstandSelection(options); !status) return Report(status.error());
+int ReadAndDecode(const DecodeOptions& options) {
   const Result<const Kind*> kind = FindKind(options.kind);
   if (!kind) return Report(kind.error());
   return RunReadingJob<DecodeJob>(options.reader, options, **kind);
+}
+
+}  // namespace
+
+int RunDecode(const Arguments& arguments) {
+  return ExecuteReading<DecodeOptions>(
+      arguments, {.name = "decode",
+                  .summary = "Prints what executed.",
+                  .add_options = [](CLI::App& app, DecodeOptions& options,
+                                    ReaderWords&) { AddDecodeOptions(app, options); },
+                  .complete = CompleteRecorded,
+                  .understand = [](const CLI::App&,
+                                   DecodeOptions& options) { return UnderstandSelection(options); },
+                  .run = ReadAndDecode});
 }
 
 }  // namespace flowback::cli

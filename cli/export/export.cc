@@ -8,8 +8,8 @@
 #include "cli/command.h"
 #include "cli/export/compiler_profile.h"
 #include "cli/export/export_formats.h"
-#include "cli/options/arguments.h"
 #include "cli/reading/reader_options.h"
+#include "cli/reading/reading_command.h"
 #include "cli/reading/reading_job.h"
 #include "cli/text/status.h"
 #include "flowback/model/call_samples.h"
@@ -73,31 +73,36 @@ Status CheckObject(const ExportOptions& options) {
                   .Remedy("leave --object out; it chooses the file of a profile: " + profiles));
 }
 
-}  // namespace
-
-int RunExport(const Arguments& arguments) {
-  CLI::App app("Writes what a recording tells in another program's format.", "flowback export");
-  ExportOptions options;
-  ReaderWords words;
-  AddReaderOptions(app, options.reader, words);
+void AddExportOptions(CLI::App& app, ExportOptions& options, ReaderWords&) {
   std::string formats;
   for (const ExportFormat& format : ExportFormats())
     formats += fmt::format("{}{} ({})", formats.empty() ? "" : ", ", format.name, format.summary);
   app.add_option("--to", options.format, "the format: " + formats);
   app.add_option("--object", options.object,
                  "the file of code that a profile is of: its path or its last part");
-  for (const char* option : {"--time", "--json"})
-    app.get_option(option)->group(
-        "");  // not listed: they are known only to say that they do not apply
-  if (const std::optional<int> status = Parse(app, arguments)) return *status;
-  if (Status status = Understand(words, options.reader); !status) return Report(status.error());
-  if (Status status = CheckObject(options); !status) return Report(status.error());
-  if (!options.reader.time.empty() || options.reader.json)
-    return Report(Error(ErrorCode::kUsage,
-                        "export writes the whole recording in the format that --to names: "
-                        "--time and --json do not apply")
-                      .Remedy("flowback branches --json tells the same as JSON lines"));
-  return RunReadingJob<ExportJob>(options.reader, options);
+}
+
+Status UnderstandExport(const CLI::App&, ExportOptions& options) {
+  if (Status status = CheckObject(options); !status) return status;
+  if (options.reader.time.empty() && !options.reader.json) return {};
+  return Fail(Error(ErrorCode::kUsage,
+                    "export writes the whole recording in the format that --to names: "
+                    "--time and --json do not apply")
+                  .Remedy("flowback branches --json tells the same as JSON lines"));
+}
+
+}  // namespace
+
+int RunExport(const Arguments& arguments) {
+  return ExecuteReading<ExportOptions>(
+      arguments, {.name = "export",
+                  .summary = "Writes what a recording tells in another program's format.",
+                  .add_options = AddExportOptions,
+                  .hidden = {"--time", "--json"},
+                  .understand = UnderstandExport,
+                  .run = [](const ExportOptions& options) {
+                    return RunReadingJob<ExportJob>(options.reader, options);
+                  }});
 }
 
 }  // namespace flowback::cli

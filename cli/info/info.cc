@@ -6,11 +6,11 @@
 
 #include "cli/command.h"
 #include "cli/info/info_report.h"
-#include "cli/options/arguments.h"
 #include "cli/reading/image_report.h"
 #include "cli/reading/opened_recording.h"
-#include "cli/reading/reader_options.h"
 #include "cli/reading/reader_output.h"
+#include "cli/reading/reading_command.h"
+#include "cli/reading/reading_job.h"
 #include "cli/reading/stream_report.h"
 #include "cli/text/status.h"
 
@@ -25,30 +25,37 @@ void Add(const StreamIndex& index, std::map<std::string_view, PacketCount>& coun
   }
 }
 
+struct InfoOptions {
+  ReaderOptions reader;
+  bool stats = false;
+};
+
 // One run of the command.
-class InfoJob {
+class InfoJob final : public ReadingJob {
  public:
-  InfoJob(const ReaderOptions& options, Recording recording)
-      : options_(options), opened_(options, std::move(recording)) {
+  InfoJob(const InfoOptions& options, Recording recording)
+      : ReadingJob(options.reader, std::move(recording)), options_(options.reader) {
     report_.opened = &opened_;
+    report_.stats = options.stats;
   }
 
-  int Execute(bool stats);
+  static constexpr bool kWarnsOfDamage = false;
 
  private:
-  Status Prepare();
-  Status Collect();
+  Status Prepare() override;
+  Status Gather() override;
+  bool MeetsAllLosses() const override { return true; }
+  Status Run(Output& output) override;
+
   Status AddStreams();
   void AddTimes(TimeAccounts times);
   void AddStream(const StreamOwner& owner, FlowSummary summary);
-  int Finish();
 
   const ReaderOptions& options_;
-  OpenedRecording opened_;
   InfoReport report_;
 };
 
-// The threads are chosen by stream: how each of these was decoded is told.
+// The threads are chosen by stream, because the report shows how each stream was decoded.
 Status InfoJob::Prepare() {
   if (Status status = Select(options_, opened_.threads()); !status) return status;
   if (Status status = opened_.LoadCode(); !status) return status;
@@ -57,7 +64,7 @@ Status InfoJob::Prepare() {
                            &opened_.code());
 }
 
-Status InfoJob::Collect() {
+Status InfoJob::Gather() {
   // The bytes are read twice: here, without the code, and when they are decoded.
   if (Status status = opened_.OpenSource(); !status) return status;
   opened_.KeepIndexes();
@@ -114,54 +121,40 @@ void InfoJob::AddStream(const StreamOwner& owner, FlowSummary summary) {
   report_.streams.push_back({&owner, std::move(summary)});
 }
 
-// Returns the exit status.
-int InfoJob::Execute(bool stats) {
-  report_.stats = stats;
-  if (Status status = Prepare(); !status) return Report(status.error());
-  if (Status status = Collect(); !status) return Report(status.error(), options_.InputName());
-  Result<Output> output = opened_.OpenOutput();
-  if (!output) return Report(output.error());
+Status InfoJob::Run(Output& output) {
   if (options_.json)
-    PrintInfoJson(report_, *output);
+    PrintInfoJson(report_, output);
   else
-    PrintInfoText(report_, *output);
-  if (Status written = output->Finish(); !written) return Report(written.error());
-  return output->closed() ? kDone : Finish();
+    PrintInfoText(report_, output);
+  return {};
 }
 
-int InfoJob::Finish() {
-  opened_.TellMissing();
-  opened_.Keep();
-  if (opened_.recording().refusal) return Report(*opened_.recording().refusal);
-  return opened_.ExitStatus();
+void AddInfoOptions(CLI::App& app, InfoOptions& options, ReaderWords&) {
+  app.add_flag("--stats", options.stats,
+               "tell how the packets were decoded, and with how much memory");
 }
 
-int Execute(const ReaderOptions& options, bool stats) {
-  Result<Recording> recording = OpenInput(options);
-  if (!recording) return Report(recording.error(), options.InputName());
-  return InfoJob(options, *std::move(recording)).Execute(stats);
+Status CheckNoTime(const CLI::App&, InfoOptions& options) {
+  const ReaderOptions& reader = options.reader;
+  if (reader.time.empty()) return {};
+  return Fail(
+      Error(ErrorCode::kUsage, "info looks at the whole recording: --time does not apply")
+          .Remedy(fmt::format("flowback decode --as summary --time {} {}{}", reader.time,
+                              reader.open.input.empty() ? "--raw-pt " : "", reader.InputName())));
 }
 
 }  // namespace
 
 int RunInfo(const Arguments& arguments) {
-  CLI::App app("Tells what a recording holds.", "flowback info");
-  ReaderOptions options;
-  ReaderWords words;
-  AddReaderOptions(app, options, words);
-  bool stats = false;
-  app.add_flag("--stats", stats, "tell how the packets were decoded, and with how much memory");
-  app.get_option("--time")->group(
-      "");  // not listed: it is known only to say that it does not apply
-  if (const std::optional<int> status = Parse(app, arguments)) return *status;
-  if (Status status = Understand(words, options); !status) return Report(status.error());
-  if (!options.time.empty())
-    return Report(
-        Error(ErrorCode::kUsage, "info looks at the whole recording: --time does not apply")
-            .Remedy(fmt::format("flowback decode --as summary --time {} {}{}", options.time,
-                                options.open.input.empty() ? "--raw-pt " : "",
-                                options.InputName())));
-  return Execute(options, stats);
+  return ExecuteReading<InfoOptions>(arguments, {.name = "info",
+                                                 .summary = "Tells what a recording holds.",
+                                                 .add_options = AddInfoOptions,
+                                                 .hidden = {"--time"},
+                                                 .understand = CheckNoTime,
+                                                 .run = [](const InfoOptions& options) {
+                                                   return RunReadingJob<InfoJob>(options.reader,
+                                                                                 options);
+                                                 }});
 }
 
 }  // namespace flowback::cli

@@ -5,6 +5,7 @@
 #include "cli/reading/image_report.h"
 #include "cli/reading/reader_output.h"
 #include "cli/reading/stream_report.h"
+#include "cli/text/status.h"
 
 namespace flowback::cli {
 
@@ -24,16 +25,32 @@ Result<Output> OpenedRecording::OpenOutput(const std::string& path) const {
 Status OpenedRecording::CheckInputs() const { return CheckUncut(recording(), code_or_null()); }
 
 // A recording without a stream uses no image.
-void OpenedRecording::TellMissing() const {
+void OpenedRecording::WarnOfMissing() const {
   WarnOfLosses(losses(), InputName());
   if (!has_code()) return;
   if (!recording().streams.empty()) WarnOfImages(losses().images(), code(), options_);
   WarnOfModes(code(), InputName());
 }
 
-void OpenedRecording::Keep(const std::function<void()>& keep_more) const {
-  Session::Keep(keep_more);
+int OpenedRecording::End(const Status& status, const EndSteps& steps) {
+  AddRecordedLosses();
+  WarnOfMissing();
+  Keep(steps.keep_more);
   if (has_code()) WarnOfCache(code());
+  if (steps.tell_how) steps.tell_how();
+  if (!status) return Report(status.error(), InputName());
+  if (recording().refusal) return Report(*recording().refusal);
+  if (steps.warn_of_result) steps.warn_of_result();
+  return ExitStatus();
+}
+
+int OpenedRecording::EndWithout(const Error& error) {
+  AddRecordedLosses();
+  WarnOfMissing();
+  if (recording().refusal) return Report(*recording().refusal);
+  const int status = Report(error, InputName());
+  const int strict = ExitStatus();
+  return strict != kDone && status == kFailed ? strict : status;
 }
 
 }  // namespace flowback::cli

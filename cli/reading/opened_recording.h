@@ -41,15 +41,21 @@ class OpenedRecording : public Session {
   // Errors: kUnreadable if a file was cut while it was read.
   Status CheckInputs() const;
 
-  // The reports, in their order.
-  // Warns of losses, and of images that are missing or are likely the wrong ones.
-  void TellMissing() const;
-  // As Session::Keep; then warns of a cache that was not used.
-  void Keep(const std::function<void()>& keep_more = {}) const;
-  // Returns the command's exit status, once it has come to its end.
-  int ExitStatus() const { return StatusOf(losses(), options_.strict); }
+  // Ends the work. It warns of what was lost and of images that are missing or are likely the wrong
+  // ones, keeps what decoding found out, and calls `warn_of_result`. Returns the exit status.
+  // `status` tells how the work went; the error of one that failed is reported.
+  struct EndSteps {
+    std::function<void()> keep_more = {};       // for later commands, as Session::Keep calls it
+    std::function<void()> tell_how = {};        // what --verbose asks for
+    std::function<void()> warn_of_result = {};  // of what is odd about a result without an error
+  };
+  int End(const Status& status, const EndSteps& steps);
+  // Ends a command that has no result because of the error. Returns the exit status.
+  int EndWithout(const Error& error);
 
  private:
+  void WarnOfMissing() const;
+  int ExitStatus() const { return StatusOf(losses(), options_.strict); }
   const RecordingCode* code_or_null() const { return has_code() ? &code() : nullptr; }
 
   const ReaderOptions& options_;

@@ -8,7 +8,7 @@ namespace flowback::cli {
 int ReadingJob::Execute() {
   // An error of these two names the file that it is about.
   if (Status status = Prepare(); !status) return Report(status.error());
-  if (Status status = Gather(); !status) return EndWithout(status.error());
+  if (Status status = Gather(); !status) return opened_.EndWithout(status.error());
   Result<Output> output = opened_.OpenOutput(OutputPath());
   if (!output) return Report(output.error());
   Status status = Run(*output);
@@ -23,27 +23,16 @@ Status ReadingJob::AddLosses(Output& output) {
   return opened_.FindLosses();
 }
 
-int ReadingJob::EndWithout(const Error& error) {
-  opened_.AddRecordedLosses();
-  opened_.TellMissing();
-  if (opened_.recording().refusal) return Report(*opened_.recording().refusal);
-  const int status = Report(error, opened_.InputName());
-  const int strict = opened_.ExitStatus();
-  return strict != kDone && status == kFailed ? strict : status;
-}
-
 int ReadingJob::Finish(Output& output, const Status& status) {
   if (Status written = output.Finish(); !written) return Report(written.error());
   if (output.closed()) return kDone;
   for (const std::string& problem : names_.lines.Problems()) Warn(problem);
-  opened_.AddRecordedLosses();
-  opened_.TellMissing();
-  opened_.Keep([this] { Keep(); });
-  if (IsVerbose()) TellHow();
-  if (!status) return Report(status.error(), opened_.InputName());
-  if (opened_.recording().refusal) return Report(*opened_.recording().refusal);
-  WarnOfResult();
-  return opened_.ExitStatus();
+  return opened_.End(status, {.keep_more = [this] { Keep(); },
+                              .tell_how =
+                                  [this] {
+                                    if (IsVerbose()) TellHow();
+                                  },
+                              .warn_of_result = [this] { WarnOfResult(); }});
 }
 
 }  // namespace flowback::cli

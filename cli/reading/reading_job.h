@@ -22,6 +22,9 @@ class ReadingJob {
       : opened_(options, std::move(recording)), names_(opened_) {}
   virtual ~ReadingJob() = default;
 
+  // Whether damage to the input is reported on stderr; false: the job prints it itself.
+  static constexpr bool kWarnsOfDamage = true;
+
   // From the opened file to the exit status.
   int Execute();
 
@@ -52,16 +55,25 @@ class ReadingJob {
  private:
   Status AddLosses(Output& output);
   int Finish(Output& output, const Status& status);
-  int EndWithout(const Error& error);
 };
 
-// Opens the options' input and runs a `Job(options..., recording)`; returns the exit status.
-template <class Job, class... Options>
-int RunReadingJob(const ReaderOptions& reader, const Options&... options) {
+// Opens the options' input, warns of damage to it, and hands it to `read`, which returns the exit
+// status, as this does.
+template <class Read>
+int WithInput(const ReaderOptions& reader, const Read& read, bool warns = true) {
   Result<Recording> recording = OpenInput(reader);
   if (!recording) return Report(recording.error(), reader.InputName());
-  WarnOfDamage(*recording);
-  return Job(options..., std::move(*recording)).Execute();
+  if (warns) WarnOfDamage(*recording);
+  return read(*std::move(recording));
+}
+
+// Opens the options' input and runs a `Job(options..., recording)`. Returns the exit status.
+template <class Job, class... Options>
+int RunReadingJob(const ReaderOptions& reader, const Options&... options) {
+  const auto execute = [&](Recording recording) {
+    return Job(options..., std::move(recording)).Execute();
+  };
+  return WithInput(reader, execute, Job::kWarnsOfDamage);
 }
 
 }  // namespace flowback::cli

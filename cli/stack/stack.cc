@@ -9,6 +9,7 @@
 #include "cli/command.h"
 #include "cli/options/arguments.h"
 #include "cli/reading/reader_options.h"
+#include "cli/reading/reading_command.h"
 #include "cli/reading/reading_job.h"
 #include "cli/reading/stream_report.h"
 #include "cli/samples/sampled_job.h"
@@ -208,24 +209,7 @@ Status CheckForSamples(const StackOptions& options) {
                   .Remedy("record some with `perf record -g` or `--call-graph lbr`"));
 }
 
-int RunOn(const StackOptions& options) {
-  Result<Recording> recording = OpenInput(options.reader);
-  if (!recording) return Report(recording.error(), options.reader.InputName());
-  WarnOfDamage(*recording);
-  if (CallSamplesOf(recording->config) != nullptr)
-    return SampledStackJob(options, *std::move(recording)).Execute();
-  if (const Status status = CheckForSamples(options); !status)
-    return Report(status.error(), options.reader.InputName());
-  return StackJob(options, *std::move(recording)).Execute();
-}
-
-}  // namespace
-
-int RunStack(const Arguments& arguments) {
-  CLI::App app("Prints the call stack of each thread at a moment.", "flowback stack");
-  StackOptions options;
-  ReaderWords words;
-  AddReaderOptions(app, options.reader, words);
+void AddStackOptions(CLI::App& app, StackOptions& options, ReaderWords&) {
   app.add_option("--at", options.at,
                  "the moment: end (the default), a time (seconds, units, or per cent of the "
                  "recording: 50%), or N, before the thread's instruction of that number, from 0");
@@ -237,16 +221,37 @@ int RunStack(const Arguments& arguments) {
                "of samples with the hardware's stack of calls: what its depth cuts off is taken "
                "from the thread's sample before, where that had the same calls in the same places");
   app.add_flag("--paths", options.paths, "samples added up by call path");
-  app.get_option("--time")->group(
-      "");  // not listed: it is known only to say that it does not apply
   app.footer("`flowback help output` says what is printed.");
-  if (const std::optional<int> status = Parse(app, arguments)) return *status;
-  if (Status status = Understand(words, options.reader); !status) return Report(status.error());
+}
+
+Status UnderstandStack(const CLI::App&, StackOptions& options) {
   if (!options.reader.time.empty())
-    return Report(Error(ErrorCode::kUsage, "stack looks at one moment: --time does not apply")
-                      .Remedy("--at TIME"));
+    return Fail(Error(ErrorCode::kUsage, "stack looks at one moment: --time does not apply")
+                    .Remedy("--at TIME"));
   SelectThread(options);
-  return RunOn(options);
+  return {};
+}
+
+int ReadStacks(const StackOptions& options) {
+  return WithInput(options.reader, [&](Recording recording) {
+    if (CallSamplesOf(recording.config) != nullptr)
+      return SampledStackJob(options, std::move(recording)).Execute();
+    if (const Status status = CheckForSamples(options); !status)
+      return Report(status.error(), options.reader.InputName());
+    return StackJob(options, std::move(recording)).Execute();
+  });
+}
+
+}  // namespace
+
+int RunStack(const Arguments& arguments) {
+  return ExecuteReading<StackOptions>(
+      arguments, {.name = "stack",
+                  .summary = "Prints the call stack of each thread at a moment.",
+                  .add_options = AddStackOptions,
+                  .hidden = {"--time"},
+                  .understand = UnderstandStack,
+                  .run = ReadStacks});
 }
 
 }  // namespace flowback::cli

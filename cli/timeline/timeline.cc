@@ -11,8 +11,8 @@
 #include "cli/command.h"
 #include "cli/help/completion.h"
 #include "cli/listing/function_filter.h"
-#include "cli/options/arguments.h"
 #include "cli/reading/reader_options.h"
+#include "cli/reading/reading_command.h"
 #include "cli/reading/reading_job.h"
 #include "cli/reading/stream_report.h"
 #include "cli/reading/time_words.h"
@@ -424,24 +424,26 @@ Status CheckOverview(const std::string& name) {
           .Remedy(fmt::format("`timeline {}` without --overview", name)));
 }
 
+Status UnderstandTimeline(const CLI::App& app, TimelineWords& words) {
+  words.of_whole_flow = OptionOfWholeFlow(app);
+  if (!words.overview) return {};
+  if (Status status = CheckOverview(words.of_whole_flow); !status) return status;
+  words.of_whole_flow = "--overview";
+  return {};
+}
+
 }  // namespace
 
 int RunTimeline(const Arguments& arguments) {
-  CLI::App app("Tells what ran when.", "flowback timeline");
-  TimelineWords words;
-  ReaderWords reader;
-  AddReaderOptions(app, words.reader, reader);
-  AddTimelineOptions(app, words, reader);
-  if (const std::optional<int> status = CompleteRecorded(app, arguments, reader, words.reader))
-    return *status;
-  if (const std::optional<int> status = Parse(app, arguments)) return *status;
-  if (Status status = Understand(reader, words.reader); !status) return Report(status.error());
-  words.of_whole_flow = OptionOfWholeFlow(app);
-  if (words.overview) {
-    if (Status status = CheckOverview(words.of_whole_flow); !status) return Report(status.error());
-    words.of_whole_flow = "--overview";
-  }
-  return RunReadingJob<TimelineJob>(words.reader, words);
+  return ExecuteReading<TimelineWords>(arguments, {.name = "timeline",
+                                                   .summary = "Tells what ran when.",
+                                                   .add_options = AddTimelineOptions,
+                                                   .complete = CompleteRecorded,
+                                                   .understand = UnderstandTimeline,
+                                                   .run = [](const TimelineWords& words) {
+                                                     return RunReadingJob<TimelineJob>(words.reader,
+                                                                                       words);
+                                                   }});
 }
 
 }  // namespace flowback::cli
