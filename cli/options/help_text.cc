@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "cli/text/wrapped.h"
+#include "replay/writers/text/wrapped.h"
 
 namespace flowback::cli {
 namespace {

@@ -26,7 +26,7 @@ namespace {
 
 constexpr std::string_view kNoPager[] = {"", "cat"};
 
-struct Session {
+struct TerminalState {
   std::mutex mutex;
   TerminalOptions options;
   bool has_output = false;  // text went to standard output
@@ -35,8 +35,8 @@ struct Session {
   pid_t pager = 0;
 };
 
-Session& TheSession() {
-  static Session session;
+TerminalState& TheSession() {
+  static TerminalState session;
   return session;
 }
 
@@ -78,11 +78,11 @@ pid_t StartPager(const std::string& command) {
   return pager;
 }
 
-void EraseLine(Session& session) {
+void EraseLine(TerminalState& session) {
   if (std::exchange(session.drawn, false)) std::fputs("\r\033[K", stderr);
 }
 
-void DrawLine(Session& session, const std::string& text) {
+void DrawLine(TerminalState& session, const std::string& text) {
   const std::scoped_lock lock(session.mutex);
   if (!session.may_draw) return;
   session.drawn = true;
@@ -102,7 +102,7 @@ Status BeginTerminalSession(const TerminalOptions& options) {
 }
 
 void EndTerminalSession() {
-  Session& session = TheSession();
+  TerminalState& session = TheSession();
   const std::scoped_lock lock(session.mutex);
   EraseLine(session);
   if (session.pager == 0) return;
@@ -118,14 +118,14 @@ bool IsQuiet() { return TheSession().options.quiet; }
 bool IsVerbose() { return TheSession().options.verbose; }
 
 bool HasColor(int descriptor) {
-  const Session& session = TheSession();
+  const TerminalState& session = TheSession();
   if (session.options.color != "auto") return session.options.color == "always";
   if (!Environment("NO_COLOR").empty() || Environment("TERM") == "dumb") return false;
   return session.pager != 0 || IsTerminal(descriptor);
 }
 
 void BeforeOutput() {
-  Session& session = TheSession();
+  TerminalState& session = TheSession();
   const std::scoped_lock lock(session.mutex);
   if (std::exchange(session.has_output, true) || !IsTerminal(STDOUT_FILENO)) return;
   EraseLine(session);
@@ -137,7 +137,7 @@ void BeforeOutput() {
 }
 
 void BeforeMessage() {
-  Session& session = TheSession();
+  TerminalState& session = TheSession();
   const std::scoped_lock lock(session.mutex);
   EraseLine(session);
 }

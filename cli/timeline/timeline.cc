@@ -20,15 +20,15 @@
 #include "cli/text/terminal.h"
 #include "cli/text/terminal_session.h"
 #include "cli/timeline/instructions_around.h"
-#include "cli/timeline/overview_view.h"
-#include "cli/timeline/samples_view.h"
-#include "cli/timeline/timeline_pictures.h"
-#include "cli/timeline/timeline_view.h"
 #include "flowback/replay/functions.h"
 #include "replay/samples/sample_timeline.h"
 #include "replay/timeline/kept_timeline.h"
 #include "replay/timeline/kept_times.h"
 #include "replay/timeline/overview.h"
+#include "replay/writers/timeline/overview_view.h"
+#include "replay/writers/timeline/samples_view.h"
+#include "replay/writers/timeline/timeline_view.h"
+#include "replay/writers/writers.h"
 
 namespace flowback::cli {
 namespace {
@@ -51,6 +51,18 @@ struct TimelineWords {
 
   bool IsPicture() const { return !svg.empty() || !html.empty(); }
 };
+
+// `option` asks for whole flow; empty: no such option was given. Errors: kUsage.
+Status CheckOfSamples(const std::string& input, const std::string& option) {
+  if (option.empty()) return {};
+  return Fail(Error(ErrorCode::kUsage,
+                    fmt::format("{}: these are samples, between which nothing is known: {} needs "
+                                "whole flow and does not apply",
+                                input, option))
+                  .Remedy(fmt::format("`timeline` without {}; for whole flow record with "
+                                      "`flowback record -- CMD`",
+                                      option)));
+}
 
 // One run of the command.
 class TimelineJob final : public ReadingJob {
@@ -300,9 +312,9 @@ Status TimelineJob::ShowOverview(Output& output) {
   OverviewView view{View(overview.timeline, columns), overview};
   view.view.is_coarse = true;
   if (words_.reader.json)
-    PrintOverviewJson(view, output);
+    WriteOverviewJson(view, output);
   else
-    PrintOverviewText(view, output);
+    WriteOverviewText(view, output);
   return {};
 }
 
@@ -315,9 +327,9 @@ Status TimelineJob::ShowSamples(Output& output) {
   view.view.is_coarse = view.view.is_sampled = true;
   view.view.cpus.clear();  // between samples nobody knows
   if (words_.reader.json)
-    PrintSamplesJson(view, output);
+    WriteSampleTimelineJson(view, output);
   else
-    PrintSamplesText(view, output);
+    WriteSampleTimelineText(view, output);
   if (told->samples == 0 && !words_.reader.time.empty())
     WarnOfEmptySpan(opened_.recording(), opened_.clock(), span_, words_.reader, false);
   return {};
@@ -366,13 +378,13 @@ void TimelineJob::Keep() const {
 
 void TimelineJob::Print(const TimelineView& view, Output& output) const {
   if (!words_.svg.empty())
-    PrintTimelineSvg(view, output);
+    WriteTimelineSvg(view, output);
   else if (!words_.html.empty())
-    PrintTimelineHtml(view, output);
+    WriteTimelineHtml(view, output);
   else if (words_.reader.json)
-    PrintTimelineJson(view, output);
+    WriteTimelineJson(view, output);
   else
-    PrintTimelineText(view, output);
+    WriteTimelineText(view, output);
 }
 
 void TimelineJob::WarnOfResult() {

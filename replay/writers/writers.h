@@ -17,9 +17,15 @@
 namespace flowback {
 
 struct CoverageView;  // replay/writers/coverage/coverage_view.h
+struct TimelineView;  // replay/writers/timeline/timeline_view.h
+struct OverviewView;  // replay/writers/timeline/overview_view.h
+struct SamplesView;   // replay/writers/timeline/samples_view.h
 
 // What a format is written from decides the type of its function.
 using CoverageWriter = void(const CoverageView& view, TextSink& sink);
+using TimelineWriter = void(const TimelineView& view, TextSink& sink);
+using OverviewWriter = void(const OverviewView& view, TextSink& sink);
+using SampleTimelineWriter = void(const SamplesView& view, TextSink& sink);
 
 #define FLOWBACK_WRITER(of, name, function, summary) of##Writer function;
 #include "replay/writers/writers.def"
@@ -28,7 +34,7 @@ using CoverageWriter = void(const CoverageView& view, TextSink& sink);
 // A row of the table.
 struct Writer {
   std::string_view name;  // as options take it
-  std::variant<CoverageWriter*> write;
+  std::variant<CoverageWriter*, TimelineWriter*, OverviewWriter*, SampleTimelineWriter*> write;
   std::string_view summary;
 };
 

@@ -8,7 +8,7 @@
 
 #include "cli/text/quantity.h"
 #include "cli/text/suggestion.h"
-#include "cli/text/wrapped.h"
+#include "replay/writers/text/wrapped.h"
 #include "tests/cli/run_program.h"
 
 namespace flowback::test {
@@ -125,9 +125,9 @@ TEST_F(WordsTest, ColumnsAreAddedAndTakenAway) {
 }
 
 TEST(Help, IsWrappedAtWords) {
-  EXPECT_EQ(cli::Wrapped("one two three", 2, 7), "one two\n  three");
-  EXPECT_EQ(cli::Wrapped("immeasurable", 2, 7), "immeasurable");
-  EXPECT_EQ(cli::Wrapped("one\ntwo", 2, 70), "one\n  two");
+  EXPECT_EQ(Wrapped("one two three", 2, 7), "one two\n  three");
+  EXPECT_EQ(Wrapped("immeasurable", 2, 7), "immeasurable");
+  EXPECT_EQ(Wrapped("one\ntwo", 2, 70), "one\n  two");
 }
 
 class HelpOf : public testing::TestWithParam<const char*> {};

@@ -22,7 +22,7 @@
 namespace flowback {
 namespace {
 
-constexpr const char* kStyle =
+constexpr const char* kCoverageStyle =
     ":root{color-scheme:light dark;--ran:#d8f0d8;--never:#f8d8d8;--unknown:#eee4b8;--half:#f6e7c0;"
     "--line:#ccc;--way:#287a35;--noway:#b0383c}\n"
     "@media(prefers-color-scheme:dark){:root{--ran:#1d3a22;--never:#4a2224;--unknown:#45401f;"
@@ -50,7 +50,8 @@ class HtmlWriter {
     const std::string title =
         main == nullptr ? "Coverage" : "Coverage of " + Xml(LastPart(main->counts->id.path));
     out() += "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>" + title +
-             "</title>\n<style>\n" + kStyle + "</style></head>\n<body>\n<h1>" + title + "</h1>\n";
+             "</title>\n<style>\n" + kCoverageStyle + "</style></head>\n<body>\n<h1>" + title +
+             "</h1>\n";
     if (main != nullptr) WriteSentence(*main);
     WriteObjects();
     WriteFiles();

@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <ranges>
 
-#include "cli/timeline/timeline_view.h"
 #include "replay/writers/text/printable.h"
+#include "replay/writers/timeline/timeline_view.h"
 
-namespace flowback::cli {
+namespace flowback {
 
 std::string DurationWords(uint64_t duration, bool nanoseconds) {
   if (!nanoseconds) return fmt::format("{} ticks", duration);
@@ -138,4 +138,4 @@ std::string SharesOf(const TimelineView& view, const std::vector<uint32_t>& func
   return text;
 }
 
-}  // namespace flowback::cli
+}  // namespace flowback

@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
-#include "cli/timeline/timeline_view.h"
+#include "replay/writers/timeline/timeline_view.h"
 
-namespace flowback::cli {
+namespace flowback {
 namespace {
 
 constexpr size_t kNumbers = 43;  // columns ahead of a name
@@ -145,4 +145,4 @@ void AppendPathProfile(const TimelineView& view, std::string& out) {
   PathPrinter(view, out).Print();
 }
 
-}  // namespace flowback::cli
+}  // namespace flowback

@@ -12,10 +12,10 @@
 #include <map>
 #include <set>
 
-#include "cli/text/wrapped.h"
-#include "cli/timeline/timeline_view.h"
+#include "replay/writers/text/wrapped.h"
+#include "replay/writers/timeline/timeline_view.h"
 
-namespace flowback::cli {
+namespace flowback {
 namespace {
 
 constexpr size_t kMostLetters = 12;
@@ -192,4 +192,4 @@ class StripPainter {
 
 void AppendStrips(const TimelineView& view, std::string& out) { StripPainter(view).Append(out); }
 
-}  // namespace flowback::cli
+}  // namespace flowback

@@ -6,11 +6,11 @@
 #include <string>
 #include <string_view>
 
-#include "cli/text/output.h"
-#include "cli/timeline/timeline_view.h"
 #include "replay/writers/text/json.h"
+#include "replay/writers/text/text_sink.h"
+#include "replay/writers/timeline/timeline_view.h"
 
-namespace flowback::cli {
+namespace flowback {
 
 // The first keys, up to `times`.
 void AddTimelineHead(const TimelineView& view, std::string_view schema, JsonLine& line);
@@ -22,16 +22,16 @@ void AppendCpuJson(const CpuStrip& cpu, std::string& out);
 
 // `item` appends one object, with its end of line, for each number.
 template <class Item>
-void AppendJsonArray(std::string_view key, size_t count, Output& output, Item item) {
-  std::string& out = output.buffer();
+void AppendJsonArray(std::string_view key, size_t count, TextSink& sink, Item item) {
+  std::string& out = sink.buffer();
   out.append(",\"").append(key).append("\":[\n");
   for (size_t i = 0; i < count; ++i) {
     item(i);
     out.pop_back();
     out += i + 1 == count ? "\n" : ",\n";
-    output.Commit();
+    sink.Commit();
   }
   out += ']';
 }
 
-}  // namespace flowback::cli
+}  // namespace flowback

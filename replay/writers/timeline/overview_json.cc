@@ -2,11 +2,12 @@
 // An overview as one JSON object, schema flowback.timeline.overview/1.
 #include <fmt/format.h>
 
-#include "cli/timeline/overview_view.h"
-#include "cli/timeline/timeline_json_parts.h"
 #include "replay/writers/text/json.h"
+#include "replay/writers/timeline/overview_view.h"
+#include "replay/writers/timeline/timeline_json_parts.h"
+#include "replay/writers/writers.h"
 
-namespace flowback::cli {
+namespace flowback {
 namespace {
 
 void AppendOverviewThread(const TimelineView& view, const ThreadTimeline& thread,
@@ -31,10 +32,10 @@ void AppendOverviewFunction(const TimelineView& view, size_t number, std::string
 
 }  // namespace
 
-void PrintOverviewJson(const OverviewView& view, Output& output) {
+void WriteOverviewJson(const OverviewView& view, TextSink& sink) {
   const Overview& overview = view.overview;
   const Timeline& timeline = overview.timeline;
-  std::string& out = output.buffer();
+  std::string& out = sink.buffer();
   {
     JsonLine line(out);
     AddTimelineHead(view.view, "flowback.timeline.overview/1", line);
@@ -42,14 +43,14 @@ void PrintOverviewJson(const OverviewView& view, Output& output) {
     line.Number("instructions_told", overview.told).Number("stretches", overview.stretches);
     line.Number("sample", overview.sample);
   }
-  AppendJsonArray("threads", timeline.threads.size(), output,
+  AppendJsonArray("threads", timeline.threads.size(), sink,
                   [&](size_t i) { AppendOverviewThread(view.view, timeline.threads[i], out); });
-  AppendJsonArray("cpus", view.view.cpus.size(), output,
+  AppendJsonArray("cpus", view.view.cpus.size(), sink,
                   [&](size_t i) { AppendCpuJson(view.view.cpus[i], out); });
-  AppendJsonArray("functions", timeline.functions.size(), output,
+  AppendJsonArray("functions", timeline.functions.size(), sink,
                   [&](size_t i) { AppendOverviewFunction(view.view, i, out); });
   out += "}\n";
-  output.Commit();
+  sink.Commit();
 }
 
-}  // namespace flowback::cli
+}  // namespace flowback

@@ -5,11 +5,12 @@
 
 #include <algorithm>
 
-#include "cli/timeline/page.h"
-#include "cli/timeline/timeline_pictures.h"
 #include "replay/writers/text/json.h"
+#include "replay/writers/timeline/page.h"
+#include "replay/writers/timeline/timeline_view.h"
+#include "replay/writers/writers.h"
 
-namespace flowback::cli {
+namespace flowback {
 namespace {
 
 constexpr size_t kMostNameColumns = 500;
@@ -27,7 +28,7 @@ std::string InScript(std::string json) {
   return out;
 }
 
-std::string Quoted(std::string_view text) {
+std::string QuotedInScript(std::string_view text) {
   std::string out;
   AppendJsonString(out, text);
   return InScript(std::move(out));
@@ -35,21 +36,21 @@ std::string Quoted(std::string_view text) {
 
 class PageWriter {
  public:
-  PageWriter(const TimelineView& view, Output& output) : view_(view), output_(output) {}
+  PageWriter(const TimelineView& view, TextSink& sink) : view_(view), sink_(sink) {}
 
   void Write() {
-    output_.Write(kPageHead);
-    output_.Write(kPageStyle);
-    output_.Write(kPageBody);
-    output_.Write("<script id=\"data\" type=\"application/json\">\n");
+    sink_.Write(kPageHead);
+    sink_.Write(kPageStyle);
+    sink_.Write(kPageBody);
+    sink_.Write("<script id=\"data\" type=\"application/json\">\n");
     WriteData();
-    output_.Write("</script>\n<script>\n");
-    output_.Write(kPageScript);
-    output_.Write("</script>\n</body>\n</html>\n");
+    sink_.Write("</script>\n<script>\n");
+    sink_.Write(kPageScript);
+    sink_.Write("</script>\n</body>\n</html>\n");
   }
 
  private:
-  std::string& out() { return output_.buffer(); }
+  std::string& out() { return sink_.buffer(); }
 
   // `item(i)` returns one value's text.
   template <class Item>
@@ -58,7 +59,7 @@ class PageWriter {
     for (size_t i = 0; i < count; ++i) {
       if (i != 0) out() += ',';
       out() += item(i);
-      if (i % 64 == 63) output_.Commit();
+      if (i % 64 == 63) sink_.Commit();
     }
     out() += ']';
   }
@@ -66,10 +67,10 @@ class PageWriter {
   void WriteData() {
     const Timeline& timeline = *view_.timeline;
     out() += fmt::format("{{\"title\":{},\"ns\":{},\"begin\":{},\"end\":{},\n",
-                         Quoted(NameWords(view_.input, 200)), timeline.nanoseconds, timeline.begin,
-                         timeline.end);
+                         QuotedInScript(NameWords(view_.input, 200)), timeline.nanoseconds,
+                         timeline.begin, timeline.end);
     const std::vector<std::string> said = Sentences(view_);
-    Array("said", said.size(), [&](size_t i) { return Quoted(said[i]); });
+    Array("said", said.size(), [&](size_t i) { return QuotedInScript(said[i]); });
     out() += ",\n";
     Array("cpus", view_.cpus.size(), [&](size_t i) { return Cpu(view_.cpus[i]); });
     out() += ",\n";
@@ -81,7 +82,7 @@ class PageWriter {
       out() += first ? "\n" : ",\n";
       first = false;
       WriteThread(*thread);
-      output_.Commit();
+      sink_.Commit();
     }
     out() += "]}\n";
   }
@@ -98,9 +99,9 @@ class PageWriter {
     const CallSums& sums = view_.timeline->by_function[number];
     std::string text = fmt::format(
         "\n{{\"name\":{},\"file\":{},\"calls\":{},\"self\":{},\"total\":{},\"instructions\":{}",
-        Quoted(NameWords(function.name, kMostNameColumns)),
-        Quoted(NameWords(function.file, kMostNameColumns)), sums.count, sums.self.time, sums.total,
-        sums.self_instructions);
+        QuotedInScript(NameWords(function.name, kMostNameColumns)),
+        QuotedInScript(NameWords(function.file, kMostNameColumns)), sums.count, sums.self.time,
+        sums.total, sums.self_instructions);
     const CycleShare& cycles = sums.self_cycles;
     if (view_.has_cycles() && cycles.any())
       text += fmt::format(",\"cycles\":[{},{},{},{},{}]", cycles.likely, cycles.lo, cycles.hi,
@@ -119,14 +120,14 @@ class PageWriter {
     const SourceFrame& frame = place.frames.back();
     text += fmt::format(
         ",\"source\":{}",
-        Quoted(fmt::format("{}:{}", NameWords(frame.file, kMostNameColumns), frame.line)));
+        QuotedInScript(fmt::format("{}:{}", NameWords(frame.file, kMostNameColumns), frame.line)));
     const std::string_view line = view_.lines->Text(frame.file, frame.line);
-    if (!line.empty()) text += ",\"text\":" + Quoted(NameWords(line, kMostNameColumns));
+    if (!line.empty()) text += ",\"text\":" + QuotedInScript(NameWords(line, kMostNameColumns));
   }
 
   void WriteThread(const ThreadTimeline& thread) {
     const std::vector<TimelineCall>& calls = thread.calls;
-    out() += fmt::format("{{\"name\":{},\"calls\":{{", Quoted(NameOf(view_, thread)));
+    out() += fmt::format("{{\"name\":{},\"calls\":{{", QuotedInScript(NameOf(view_, thread)));
     uint64_t before = view_.timeline->begin;
     const auto number = [](uint64_t value) { return std::to_string(value); };
     Array("begin", calls.size(), [&](size_t i) {
@@ -188,13 +189,11 @@ class PageWriter {
   }
 
   const TimelineView& view_;
-  Output& output_;
+  TextSink& sink_;
 };
 
 }  // namespace
 
-void PrintTimelineHtml(const TimelineView& view, Output& output) {
-  PageWriter(view, output).Write();
-}
+void WriteTimelineHtml(const TimelineView& view, TextSink& sink) { PageWriter(view, sink).Write(); }
 
-}  // namespace flowback::cli
+}  // namespace flowback

@@ -5,11 +5,12 @@
 #include <algorithm>
 #include <functional>
 
-#include "cli/text/wrapped.h"
-#include "cli/timeline/samples_view.h"
 #include "replay/writers/text/counted.h"
+#include "replay/writers/text/wrapped.h"
+#include "replay/writers/timeline/samples_view.h"
+#include "replay/writers/writers.h"
 
-namespace flowback::cli {
+namespace flowback {
 namespace {
 
 // Functions that samples stood in or that records prove, those with most samples first.
@@ -114,26 +115,15 @@ void AppendSampledFunctions(const SamplesView& view, std::string& out) {
 
 }  // namespace
 
-Status CheckOfSamples(const std::string& input, const std::string& option) {
-  if (option.empty()) return {};
-  return Fail(Error(ErrorCode::kUsage,
-                    fmt::format("{}: these are samples, between which nothing is known: {} needs "
-                                "whole flow and does not apply",
-                                input, option))
-                  .Remedy(fmt::format("`timeline` without {}; for whole flow record with "
-                                      "`flowback record -- CMD`",
-                                      option)));
+void WriteSampleTimelineText(const SamplesView& view, TextSink& sink) {
+  AppendSampledSentences(view, sink.buffer());
+  sink.Commit();
+  AppendStrips(view.view, sink.buffer());
+  sink.Commit();
+  AppendSampledThreads(view, sink.buffer());
+  sink.Commit();
+  AppendSampledFunctions(view, sink.buffer());
+  sink.Commit();
 }
 
-void PrintSamplesText(const SamplesView& view, Output& output) {
-  AppendSampledSentences(view, output.buffer());
-  output.Commit();
-  AppendStrips(view.view, output.buffer());
-  output.Commit();
-  AppendSampledThreads(view, output.buffer());
-  output.Commit();
-  AppendSampledFunctions(view, output.buffer());
-  output.Commit();
-}
-
-}  // namespace flowback::cli
+}  // namespace flowback

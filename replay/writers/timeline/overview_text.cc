@@ -4,11 +4,12 @@
 
 #include <algorithm>
 
-#include "cli/text/wrapped.h"
-#include "cli/timeline/overview_view.h"
 #include "replay/writers/text/counted.h"
+#include "replay/writers/text/wrapped.h"
+#include "replay/writers/timeline/overview_view.h"
+#include "replay/writers/writers.h"
 
-namespace flowback::cli {
+namespace flowback {
 namespace {
 
 // Functions by their instructions, the most first.
@@ -83,13 +84,13 @@ void AppendFunctions(const OverviewView& view, std::string& out) {
 
 }  // namespace
 
-void PrintOverviewText(const OverviewView& view, Output& output) {
-  AppendOverviewSentences(view, output.buffer());
-  output.Commit();
-  AppendStrips(view.view, output.buffer());
-  output.Commit();
-  AppendFunctions(view, output.buffer());
-  output.Commit();
+void WriteOverviewText(const OverviewView& view, TextSink& sink) {
+  AppendOverviewSentences(view, sink.buffer());
+  sink.Commit();
+  AppendStrips(view.view, sink.buffer());
+  sink.Commit();
+  AppendFunctions(view, sink.buffer());
+  sink.Commit();
 }
 
-}  // namespace flowback::cli
+}  // namespace flowback

@@ -8,22 +8,14 @@
 #include <string>
 #include <vector>
 
-#include "cli/text/output.h"
-#include "flowback/decode/stream_input.h"
 #include "flowback/model/recording.h"
 #include "flowback/replay/recording_clock.h"
 #include "flowback/replay/source_lines.h"
 #include "flowback/replay/threads.h"
 #include "flowback/replay/timeline.h"
+#include "replay/timeline/cpu_strips.h"
 
-namespace flowback::cli {
-
-// Who was on a CPU when, in the columns of the threads' strips.
-struct CpuStrip {
-  int32_t cpu = -1;
-  std::vector<int32_t> tids;   // of each column: who was there longest; -1: nobody that is known
-  std::vector<uint64_t> busy;  // time of each column with somebody there
-};
+namespace flowback {
 
 // What functions and call paths are sorted by (--sort).
 enum class TimelineSort : uint8_t { kTime, kInstructions, kCalls, kTotal };
@@ -67,14 +59,6 @@ struct TimelineView {
     return weighs_instructions() ? sums.self_instructions : sums.self.time;
   }
 };
-
-// Of so many columns, from the timeline's begin to its end. Empty where no record tells who was on
-// which CPU.
-std::vector<CpuStrip> CpuStripsOf(const Timeline& timeline, const Recording& recording,
-                                  const StreamInputs& inputs, size_t columns);
-
-void PrintTimelineText(const TimelineView& view, Output& output);
-void PrintTimelineJson(const TimelineView& view, Output& output);
 
 // What is said first: how long, how many threads, where the time went, the longest call of each
 // thread, and what is not known.
@@ -137,4 +121,4 @@ std::vector<uint32_t> BySelf(const TimelineView& view);
 // The same functions as `view.sort` wants them.
 std::vector<uint32_t> Sorted(const TimelineView& view);
 
-}  // namespace flowback::cli
+}  // namespace flowback

@@ -2,16 +2,17 @@
 // The timeline as one JSON object, schema flowback.timeline/1.
 #include <fmt/format.h>
 
-#include "cli/timeline/timeline_json_parts.h"
-#include "cli/timeline/timeline_view.h"
 #include "replay/writers/text/json.h"
+#include "replay/writers/timeline/timeline_json_parts.h"
+#include "replay/writers/timeline/timeline_view.h"
+#include "replay/writers/writers.h"
 
-namespace flowback::cli {
+namespace flowback {
 namespace {
 
 class JsonPrinter {
  public:
-  JsonPrinter(const TimelineView& view, Output& output) : view_(view), output_(output) {}
+  JsonPrinter(const TimelineView& view, TextSink& sink) : view_(view), sink_(sink) {}
 
   void Print() {
     const Timeline& timeline = *view_.timeline;
@@ -24,15 +25,15 @@ class JsonPrinter {
     Array("functions", timeline.functions.size(), [&](size_t i) { Function(i); });
     Array("paths", timeline.paths.size(), [&](size_t i) { Path(timeline.paths[i]); });
     out() += "}\n";
-    output_.Commit();
+    sink_.Commit();
   }
 
  private:
-  std::string& out() { return output_.buffer(); }
+  std::string& out() { return sink_.buffer(); }
 
   template <class Item>
   void Array(std::string_view key, size_t count, Item item) {
-    AppendJsonArray(key, count, output_, item);
+    AppendJsonArray(key, count, sink_, item);
   }
 
   void Cycles(JsonLine& line, std::string_view key, const CycleShare& share) const {
@@ -140,7 +141,7 @@ class JsonPrinter {
   }
 
   const TimelineView& view_;
-  Output& output_;
+  TextSink& sink_;
 };
 
 }  // namespace
@@ -210,8 +211,8 @@ void AppendCpuJson(const CpuStrip& cpu, std::string& out) {
   line.End();
 }
 
-void PrintTimelineJson(const TimelineView& view, Output& output) {
-  JsonPrinter(view, output).Print();
+void WriteTimelineJson(const TimelineView& view, TextSink& sink) {
+  JsonPrinter(view, sink).Print();
 }
 
-}  // namespace flowback::cli
+}  // namespace flowback

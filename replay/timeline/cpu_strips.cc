@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
+#include "replay/timeline/cpu_strips.h"
+
 #include <algorithm>
 #include <map>
 #include <utility>
 
-#include "cli/timeline/timeline_view.h"
-
-namespace flowback::cli {
+namespace flowback {
 namespace {
 
 // A CPU's columns as they are filled, stay by stay.
@@ -73,4 +73,4 @@ std::vector<CpuStrip> CpuStripsOf(const Timeline& timeline, const Recording& rec
   return strips;
 }
 
-}  // namespace flowback::cli
+}  // namespace flowback

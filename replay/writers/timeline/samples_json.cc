@@ -2,11 +2,12 @@
 // Samples over time as one JSON object, schema flowback.timeline.samples/1.
 #include <fmt/format.h>
 
-#include "cli/timeline/samples_view.h"
-#include "cli/timeline/timeline_json_parts.h"
 #include "replay/writers/text/json.h"
+#include "replay/writers/timeline/samples_view.h"
+#include "replay/writers/timeline/timeline_json_parts.h"
+#include "replay/writers/writers.h"
 
-namespace flowback::cli {
+namespace flowback {
 namespace {
 
 constexpr auto kSampled = static_cast<size_t>(TimeClass::kExecuting);
@@ -42,10 +43,10 @@ void AppendSample(const ThreadSample& sample, std::string& out) {
 }
 
 // A thread may have very many samples.
-void AppendSampledThread(const SamplesView& view, size_t number, Output& output) {
+void AppendSampledThread(const SamplesView& view, size_t number, TextSink& sink) {
   const ThreadTimeline& thread = view.told.timeline.threads[number];
   const std::vector<ThreadSample>& samples = view.told.threads[number];
-  std::string& out = output.buffer();
+  std::string& out = sink.buffer();
   {
     JsonLine line(out);
     AddThreadName(view.view, thread, line);
@@ -58,7 +59,7 @@ void AppendSampledThread(const SamplesView& view, size_t number, Output& output)
   for (size_t i = 0; i < samples.size(); ++i) {
     if (i != 0) out += ',';
     AppendSample(samples[i], out);
-    output.Commit();
+    sink.Commit();
   }
   out += "]}\n";
 }
@@ -79,9 +80,9 @@ void AddRecords(const SampleTimeline& told, JsonLine& line) {
 
 }  // namespace
 
-void PrintSamplesJson(const SamplesView& view, Output& output) {
+void WriteSampleTimelineJson(const SamplesView& view, TextSink& sink) {
   const Timeline& timeline = view.told.timeline;
-  std::string& out = output.buffer();
+  std::string& out = sink.buffer();
   {
     JsonLine line(out);
     line.Text("schema", "flowback.timeline.samples/1").Text("input", view.view.input);
@@ -93,12 +94,12 @@ void PrintSamplesJson(const SamplesView& view, Output& output) {
     line.Number("samples_nowhere", view.told.nowhere);
     AddRecords(view.told, line);
   }
-  AppendJsonArray("threads", timeline.threads.size(), output,
-                  [&](size_t i) { AppendSampledThread(view, i, output); });
-  AppendJsonArray("functions", timeline.functions.size(), output,
+  AppendJsonArray("threads", timeline.threads.size(), sink,
+                  [&](size_t i) { AppendSampledThread(view, i, sink); });
+  AppendJsonArray("functions", timeline.functions.size(), sink,
                   [&](size_t i) { AppendSampledFunction(view, i, out); });
   out += "}\n";
-  output.Commit();
+  sink.Commit();
 }
 
-}  // namespace flowback::cli
+}  // namespace flowback

@@ -5,10 +5,11 @@
 #include <algorithm>
 #include <array>
 
-#include "cli/timeline/timeline_pictures.h"
 #include "replay/writers/text/xml.h"
+#include "replay/writers/timeline/timeline_view.h"
+#include "replay/writers/writers.h"
 
-namespace flowback::cli {
+namespace flowback {
 namespace {
 
 constexpr double kWidth = 1200;
@@ -20,7 +21,7 @@ constexpr double kLeast = 0.4;  // wide; what is narrower is left out
 constexpr size_t kMostRows = 24;
 constexpr size_t kMostDrawnThreads = 64;
 
-constexpr std::string_view kStyle =
+constexpr std::string_view kPictureStyle =
     "<style>\n"
     "svg{background:#fff;color:#1b1f24;font:11px system-ui,sans-serif}\n"
     "text{fill:currentColor}.faint{fill:#6b7280}\n"
@@ -42,8 +43,8 @@ unsigned HueOf(std::string_view name) {
 
 class SvgWriter {
  public:
-  SvgWriter(const TimelineView& view, Output& output)
-      : view_(view), timeline_(*view.timeline), output_(output) {
+  SvgWriter(const TimelineView& view, TextSink& sink)
+      : view_(view), timeline_(*view.timeline), sink_(sink) {
     for (const ThreadTimeline* thread : ByLife(timeline_))
       if (!thread->strip.empty() && threads_.size() < kMostDrawnThreads) threads_.push_back(thread);
     said_ = Sentences(view);
@@ -59,7 +60,7 @@ class SvgWriter {
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1:.0f}\" "
         "viewBox=\"0 0 {0} {1:.0f}\">\n<title>{2}</title>\n",
         kWidth, height, InMarkup("flowback timeline of " + NameWords(view_.input, 200)));
-    out() += kStyle;
+    out() += kPictureStyle;
     WriteSaid();
     double y = top;
     WriteAxis(y, height - 24);
@@ -72,14 +73,14 @@ class SvgWriter {
     for (const ThreadTimeline* thread : threads_) {
       WriteThread(*thread, y);
       y += HeightOf(*thread);
-      output_.Commit();
+      sink_.Commit();
     }
     WriteLegend(height - 10);
     out() += "</svg>\n";
   }
 
  private:
-  std::string& out() { return output_.buffer(); }
+  std::string& out() { return sink_.buffer(); }
 
   size_t RowsOf(const ThreadTimeline& thread) const {
     size_t rows = 0;
@@ -229,13 +230,13 @@ class SvgWriter {
 
   const TimelineView& view_;
   const Timeline& timeline_;
-  Output& output_;
+  TextSink& sink_;
   std::vector<const ThreadTimeline*> threads_;
   std::vector<std::string> said_;
 };
 
 }  // namespace
 
-void PrintTimelineSvg(const TimelineView& view, Output& output) { SvgWriter(view, output).Write(); }
+void WriteTimelineSvg(const TimelineView& view, TextSink& sink) { SvgWriter(view, sink).Write(); }
 
-}  // namespace flowback::cli
+}  // namespace flowback

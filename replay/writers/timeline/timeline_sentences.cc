@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <map>
 
-#include "cli/text/wrapped.h"
-#include "cli/timeline/timeline_view.h"
 #include "replay/writers/text/counted.h"
+#include "replay/writers/text/wrapped.h"
+#include "replay/writers/timeline/timeline_view.h"
 
-namespace flowback::cli {
+namespace flowback {
 namespace {
 
 constexpr size_t kMostNamed = 5;    // functions
@@ -205,4 +205,4 @@ void AppendSentences(const TimelineView& view, std::string& out) {
     out += Wrapped(sentence, 2, view.width) + '\n';
 }
 
-}  // namespace flowback::cli
+}  // namespace flowback

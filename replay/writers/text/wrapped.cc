@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-#include "cli/text/wrapped.h"
+#include "replay/writers/text/wrapped.h"
 
 #include <algorithm>
 
-namespace flowback::cli {
+namespace flowback {
 
 std::string Wrapped(std::string_view text, size_t indent, size_t width) {
   std::string wrapped;
@@ -30,4 +30,4 @@ std::string Wrapped(std::string_view text, size_t indent, size_t width) {
   return wrapped;
 }
 
-}  // namespace flowback::cli
+}  // namespace flowback
