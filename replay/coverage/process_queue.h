@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Recordings of processes on their way to being counted: in a thread of its own, one after the
-// other, while the command goes on; then they are thrown away.
+// A queue of processes' recordings. A thread of the queue counts one after the other, while the
+// command goes on, and then removes them.
 #pragma once
 
 #include <condition_variable>
@@ -26,9 +26,9 @@ class ProcessQueue {
   ProcessQueue(const ProcessQueue&) = delete;
   ProcessQueue& operator=(const ProcessQueue&) = delete;
 
-  // A recording in a folder of its own. Waits while many, or much, waits to be counted: a command
-  // whose processes come faster than that has to wait as well. Errors: what counting met; what
-  // comes behind that is thrown away.
+  // Adds a recording, which has a folder of its own. Waits while the queue is full, so that a
+  // command cannot create recordings faster than they are counted. Errors: counting's; after one,
+  // further recordings are removed without being counted.
   Status Put(const std::string& recording);
   // Waits until all are counted. Throws what counting threw.
   Status Finish();
@@ -48,7 +48,7 @@ class ProcessQueue {
   static constexpr uint64_t kMostBytes = uint64_t{64} << 20;
 
   const Count count_;
-  std::mutex mutex_;  // over what follows
+  std::mutex mutex_;  // for the members below
   std::condition_variable changed_;
   std::deque<Waiting> waiting_;
   uint64_t waiting_bytes_ = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Coverage by source file: what several objects have of one file is added up.
+// Coverage by source file: adds up the coverage of one file in several objects.
 #pragma once
 
 #include <cstdint>
@@ -10,16 +10,16 @@
 
 namespace flowback {
 
-// A conditional branch of a line. Objects that have as many of the line were made of the same code,
-// as programs that a library is linked into: their counts are added up.
+// A conditional branch of a line. If several objects have the same number of branches in the line,
+// they contain the same code, as programs that link a library do. Then their counts are added up.
 struct CoveredBranch {
   uint64_t taken = 0;
   uint64_t not_taken = 0;
 };
 
-// One of several copies of a line, whatever object has it.
+// One of several copies of a line, in any object.
 struct CoveredCopy {
-  std::string function;  // in whose code it lies
+  std::string function;  // whose code contains the copy
   uint64_t times = 0;
   Executed state = Executed::kNo;
 };
@@ -47,21 +47,22 @@ struct CoveredFile {
   CoverageShares shares;                   // of functions, lines and branches
 };
 
-// Files of which a line or a function is known, by number. As long as the report lives.
+// Returns the files of which a line or a function is known, by number. The report must outlive
+// them.
 std::vector<CoveredFile> BySource(const CoverageReport& report);
 
 // All files of one folder.
 struct CoveredDirectory {
   std::string name;
   size_t files = 0;
-  CoverageShares shares;  // as a file's
+  CoverageShares shares;  // of functions, lines and branches
 };
 
-// By name.
+// Returns the folders sorted by name.
 std::vector<CoveredDirectory> ByDirectory(const CoverageReport& report,
                                           const std::vector<CoveredFile>& files);
 
-// Of two copies of one thing.
+// Returns the state of one thing that has two copies.
 Executed EitherState(Executed a, Executed b);
 
 }  // namespace flowback

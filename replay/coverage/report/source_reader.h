@@ -15,10 +15,11 @@ class SourceReader {
   // `root`: a folder under which sources lie; empty: where the debug information says.
   explicit SourceReader(std::string root) : root_(std::move(root)) {}
 
-  // The file's lines, each without its end; empty where it can't be read, or is larger than any
-  // source. Valid until the next call. The last few are kept: inlined code goes to and fro.
+  // Returns the file's lines without their ends, valid until the next call. Returns none if the
+  // file cannot be read or is too large to be source. Keeps the last few files, since inlined code
+  // alternates between them.
   const std::vector<std::string>& Lines(const std::string& path);
-  // Where the file was found; empty: nowhere.
+  // Returns where the file was found; empty if it was not.
   std::string Find(const std::string& path) const;
 
  private:
@@ -32,8 +33,8 @@ class SourceReader {
   uint64_t bytes_ = 0;
 };
 
-// Whether the source was changed after the file that was compiled of it, so that its lines may be
-// others. False where either can't be looked at.
+// Returns whether the source was changed after `binary` was compiled from it, so that its lines may
+// have moved. Returns false if the date of either is not known.
 bool IsNewer(const std::string& source, const std::string& binary);
 
 }  // namespace flowback

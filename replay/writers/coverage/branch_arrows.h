@@ -27,8 +27,9 @@ struct ArrowPicture {
   size_t width = 0;
 };
 
-// In pixels. Of more arrows at one place than kMostLanes those over the longest ways are left out.
 inline constexpr size_t kRowPixels = 16;
+// Draws each arrow in a lane of its own. If the lanes do not suffice at some place, the longest
+// arrows there are left out.
 ArrowPicture DrawArrows(std::vector<BranchArrow> arrows, size_t rows);
 
 }  // namespace flowback

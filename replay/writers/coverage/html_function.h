@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A function's disassembly on a page: counts, arrows of its branches, and the source between,
-// copies that were inlined into it marked as such.
+// A function's disassembly on a page: counts, arrows for its branches, and the source lines between
+// the instructions. Lines of inlined functions are marked.
 #pragma once
 
 #include <string>
@@ -10,11 +10,11 @@
 
 namespace flowback {
 
-// Of what was executed.
+// Appends a function that executed.
 void AppendHtmlFunction(const CoverageReport& report, const ObjectCoverage& object,
                         const FunctionCoverage& function, SourceReader& sources, std::string& out);
 
-// The class of a row by what is known of it.
+// Returns the CSS class of a row.
 const char* HtmlClassOf(Executed state, bool one_way);
 
 }  // namespace flowback

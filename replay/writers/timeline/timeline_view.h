@@ -17,10 +17,10 @@
 
 namespace flowback {
 
-// What functions and call paths are sorted by (--sort).
+// The order of functions and call paths (--sort).
 enum class TimelineSort : uint8_t { kTime, kInstructions, kCalls, kTotal };
 
-// What it points to outlives it.
+// The view refers to these objects, which must outlive it.
 struct TimelineView {
   const Timeline* timeline = nullptr;
   const Recording* recording = nullptr;
@@ -40,9 +40,10 @@ struct TimelineView {
   bool is_sampled = false;  // numbers of samples are in the place of times
   TimelineSort sort = TimelineSort::kTime;
 
-  // Without times instructions stand for them.
+  // If false, instructions replace times.
   bool has_times() const { return timeline->begin < timeline->end; }
-  // Whether the trace tells a processor's cycles. Those of an emulator are its clock's.
+  // Returns whether the trace contains a processor's cycles. An emulator's cycles are only its
+  // clock.
   bool has_cycles() const {
     return !timeline->emulated && timeline->paths.front().sums.cycles.any();
   }
@@ -60,23 +61,24 @@ struct TimelineView {
   }
 };
 
-// What is said first: how long, how many threads, where the time went, the longest call of each
-// thread, and what is not known.
+// Returns the sentences that begin the text: the duration, the threads, where the time went, the
+// longest call of each thread, and what is not known.
 std::vector<std::string> Sentences(const TimelineView& view);
 
-// The first two of them, and what is not known in a list; no words: they have nothing to say.
+// Return the first and second sentence, and the list of what is not known. An empty string or list
+// means that there is nothing to say.
 std::string HowLong(const TimelineView& view);
 std::string WhereTimeWent(const TimelineView& view);
 std::vector<std::string> UnknownOf(const TimelineView& view);
 
-// What is said of the times of a recording that is emulated.
+// Warns about the times of an emulated recording.
 inline constexpr const char* kEmulatedTimes =
     "The recording is emulated: these times are not those of an undisturbed run.";
-// And why a timeline is sorted as it is.
+// Explains the order of an emulated timeline.
 inline constexpr const char* kEmulatedSort =
     "Functions are sorted by instructions, which are the program's own (--sort time: by time).";
 
-// The parts of the text.
+// Append the parts of the text.
 void AppendSentences(const TimelineView& view, std::string& out);
 void AppendStrips(const TimelineView& view, std::string& out);
 void AppendFunctionProfile(const TimelineView& view, std::string& out);
@@ -86,19 +88,20 @@ void AppendPathProfile(const TimelineView& view, std::string& out);
 std::string DurationWords(uint64_t duration, bool nanoseconds);  // "1.25 ms", "12 ticks"
 std::string MomentWords(uint64_t time, bool nanoseconds);        // "12.345678901", "tsc:123"
 std::string ShareWords(uint64_t part, uint64_t whole);           // "12.5 %"
-// Instructions a cycle: "1.25"; "~1.25" where it is proven only to more than a twentieth; "-".
+// Returns the instructions per cycle: "1.25", "~1.25" if the bounds differ by more than a
+// twentieth, or "-" if there is no value.
 std::string IpcWords(const CycleShare& cycles);
 std::string NameWords(std::string_view name, size_t most);  // printable, cut
 std::string NameOf(const TimelineView& view, uint32_t function, size_t most);
-// Its number is told in any case.
+// Always contains the thread's number.
 std::string NameOf(const TimelineView& view, const ThreadTimeline& thread, size_t most = 29);
-size_t ColumnsOf(std::string_view text);  // that a terminal shows it in
+size_t ColumnsOf(std::string_view text);  // width on a terminal
 inline constexpr size_t kLeastName = 24;  // columns for a function's name in a table
-// Of a name behind `used` columns.
+// Returns how many columns a name may take after `used` columns of its line.
 size_t NameColumns(const TimelineView& view, size_t used);
-// Threads by how long they live, the longest first.
+// Returns the threads sorted by the length of their lives, the longest first.
 std::vector<const ThreadTimeline*> ByLife(const Timeline& timeline);
-// The functions of which `has` is true, those with the greatest key first.
+// Returns the functions for which `has` is true, sorted by their keys, the greatest first.
 template <class Has, class Key>
 std::vector<uint32_t> FunctionsBy(const std::vector<CallSums>& sums, Has has, Key key) {
   std::vector<uint32_t> sorted;
@@ -108,17 +111,19 @@ std::vector<uint32_t> FunctionsBy(const std::vector<CallSums>& sums, Has has, Ke
                            [&](uint32_t function) { return key(sums[function]); });
   return sorted;
 }
-// Adds the function's name to a table's line, in what columns the line has left, but not too few.
+// Adds the function's name to a table's line. Cuts it to the columns that are left, but never below
+// kLeastName.
 void AppendName(const TimelineView& view, uint32_t function, std::string& line);
-// What a table says below where it does not show all of its rows.
+// Adds a line below a table that does not show all of its rows.
 void AppendMore(size_t count, size_t shown, std::string& out);
-// "12 % of the samples stood in f, 3 % in g": the first of them, as far as `of` is not 0; `what`
-// is what they have so much of.
+// Returns a sentence such as "12 % of the samples stood in f, 3 % in g" about the first functions
+// whose `of` is not 0; `what` names the amount.
 std::string SharesOf(const TimelineView& view, const std::vector<uint32_t>& functions,
                      uint64_t CallSums::* of, uint64_t all, std::string_view what);
-// Functions by their own time or instructions, the most first; those without any are left out.
+// Returns the functions sorted by their own time or instructions, the most first. Leaves out
+// functions without any.
 std::vector<uint32_t> BySelf(const TimelineView& view);
-// The same functions as `view.sort` wants them.
+// Returns the same functions in the order of `view.sort`.
 std::vector<uint32_t> Sorted(const TimelineView& view);
 
 }  // namespace flowback
