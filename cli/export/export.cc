@@ -3,16 +3,21 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
 
 #include "cli/branches/branch_totals.h"
 #include "cli/command.h"
-#include "cli/export/compiler_profile.h"
-#include "cli/export/export_formats.h"
+#include "cli/export/profile_choice.h"
 #include "cli/reading/reader_options.h"
 #include "cli/reading/reading_command.h"
 #include "cli/reading/reading_job.h"
 #include "cli/text/status.h"
 #include "flowback/model/call_samples.h"
+#include "replay/writers/export/export_input.h"
+#include "replay/writers/writers.h"
 
 namespace flowback::cli {
 namespace {
@@ -23,6 +28,31 @@ struct ExportOptions {
   std::string object;
 };
 
+template <class Function>
+bool Writes(const Writer& writer) {
+  return std::holds_alternative<Function*>(writer.write);
+}
+
+// Coverage has a command of its own.
+bool IsExport(const Writer& writer) {
+  return Writes<ProfileWriter>(writer) || Writes<SamplesWriter>(writer) ||
+         Writes<FlowWriter>(writer);
+}
+
+// Errors: kUsage for an unknown name.
+Result<const Writer*> FindExport(std::string_view name) {
+  std::string names;
+  for (const Writer& writer : Writers()) {
+    if (!IsExport(writer)) continue;
+    if (writer.name == name) return &writer;
+    names += (names.empty() ? "" : ", ") + std::string(writer.name);
+  }
+  return Fail(Error(ErrorCode::kUsage, name.empty()
+                                           ? std::string("export: no format is named")
+                                           : "export: no format '" + std::string(name) + "'")
+                  .Remedy("--to with one of " + names));
+}
+
 class ExportJob final : public ReadingJob {
  public:
   ExportJob(const ExportOptions& options, Recording recording)
@@ -30,10 +60,10 @@ class ExportJob final : public ReadingJob {
 
  private:
   Status Prepare() override {
-    const Result<const ExportFormat*> format = FindExportFormat(options_.format);
-    if (!format) return Fail(format.error());
-    format_ = *format;
-    return format_->of == ExportFormat::kSamples ? PrepareSamples() : PrepareBranches(opened_);
+    const Result<const Writer*> writer = FindExport(options_.format);
+    if (!writer) return Fail(writer.error());
+    writer_ = *writer;
+    return Writes<SamplesWriter>(*writer_) ? PrepareSamples() : PrepareBranches(opened_);
   }
   Status PrepareSamples() {
     if (CallSamplesOf(opened_.recording().config) == nullptr)
@@ -44,29 +74,39 @@ class ExportJob final : public ReadingJob {
     return opened_.LoadCode();
   }
   Status Gather() override {
-    if (format_->of != ExportFormat::kProfile) return {};
-    Result<CompilerProfile> profile = MakeCompilerProfile(opened_, options_.object);
+    if (!Writes<ProfileWriter>(*writer_)) return {};
+    Result<CompilerProfile> profile = ChooseProfile(opened_, options_.object);
     if (!profile) return Fail(profile.error());
     profile_ = *std::move(profile);
     return {};
   }
   bool MeetsAllLosses() const override { return true; }
-  Status Run(Output& output) override { return format_->write({opened_, &profile_}, output); }
+  Status Run(Output& output) override {
+    if (const auto* write = std::get_if<ProfileWriter*>(&writer_->write))
+      return (*write)({profile_, opened_.options().search, &Warn}, output);
+    if (const auto* write = std::get_if<SamplesWriter*>(&writer_->write))
+      return (*write)({opened_}, output);
+    return WriteFlow(*std::get<FlowWriter*>(writer_->write), output);
+  }
+  Status WriteFlow(FlowWriter& write, Output& output) {
+    const uint64_t passes = &write == &WritePerf ? 2 : 1;
+    const WorkProgress progress = opened_.ShowProgress("export", passes * opened_.TraceBytes());
+    return write({opened_, &Warn}, output);
+  }
 
   const ExportOptions& options_;
-  const ExportFormat* format_ = nullptr;
+  const Writer* writer_ = nullptr;
   CompilerProfile profile_;
 };
 
 // A profile is of one file; what else is written is of all that ran.
 Status CheckObject(const ExportOptions& options) {
-  const auto format = FindExportFormat(options.format);
-  if (!format) return Fail(format.error());
-  if (options.object.empty() || (*format)->of == ExportFormat::kProfile) return {};
+  const auto writer = FindExport(options.format);
+  if (!writer) return Fail(writer.error());
+  if (options.object.empty() || Writes<ProfileWriter>(**writer)) return {};
   std::string profiles;
-  for (const ExportFormat& each : ExportFormats())
-    if (each.of == ExportFormat::kProfile)
-      profiles += fmt::format("{}{}", profiles.empty() ? "" : ", ", each.name);
+  for (const auto& each : WritersOf<ProfileWriter>())
+    profiles += fmt::format("{}{}", profiles.empty() ? "" : ", ", each.name);
   return Fail(Error(ErrorCode::kUsage,
                     fmt::format("--object does not apply to --to {}, which is of all code that ran",
                                 options.format))
@@ -75,8 +115,9 @@ Status CheckObject(const ExportOptions& options) {
 
 void AddExportOptions(CLI::App& app, ExportOptions& options, ReaderWords&) {
   std::string formats;
-  for (const ExportFormat& format : ExportFormats())
-    formats += fmt::format("{}{} ({})", formats.empty() ? "" : ", ", format.name, format.summary);
+  for (const Writer& writer : Writers())
+    if (IsExport(writer))
+      formats += fmt::format("{}{} ({})", formats.empty() ? "" : ", ", writer.name, writer.summary);
   app.add_option("--to", options.format, "the format: " + formats);
   app.add_option("--object", options.object,
                  "the file of code that a profile is of: its path or its last part");

@@ -12,20 +12,28 @@
 #include <variant>
 #include <vector>
 
+#include "flowback/base/error.h"
 #include "replay/writers/text/text_sink.h"
 
 namespace flowback {
 
-struct CoverageView;  // replay/writers/coverage/coverage_view.h
-struct TimelineView;  // replay/writers/timeline/timeline_view.h
-struct OverviewView;  // replay/writers/timeline/overview_view.h
-struct SamplesView;   // replay/writers/timeline/samples_view.h
+struct CoverageView;   // replay/writers/coverage/coverage_view.h
+struct FlowExport;     // replay/writers/export/export_input.h
+struct ProfileExport;  // same
+struct SamplesExport;  // same
+struct TimelineView;   // replay/writers/timeline/timeline_view.h
+struct OverviewView;   // replay/writers/timeline/overview_view.h
+struct SamplesView;    // replay/writers/timeline/samples_view.h
 
 // What a format is written from decides the type of its function.
 using CoverageWriter = void(const CoverageView& view, TextSink& sink);
 using TimelineWriter = void(const TimelineView& view, TextSink& sink);
 using OverviewWriter = void(const OverviewView& view, TextSink& sink);
 using SampleTimelineWriter = void(const SamplesView& view, TextSink& sink);
+// These three return what keeps the format from being written whole.
+using ProfileWriter = Status(const ProfileExport& input, TextSink& sink);
+using SamplesWriter = Status(const SamplesExport& input, TextSink& sink);
+using FlowWriter = Status(const FlowExport& input, TextSink& sink);
 
 #define FLOWBACK_WRITER(of, name, function, summary) of##Writer function;
 #include "replay/writers/writers.def"
@@ -34,7 +42,9 @@ using SampleTimelineWriter = void(const SamplesView& view, TextSink& sink);
 // A row of the table.
 struct Writer {
   std::string_view name;  // as options take it
-  std::variant<CoverageWriter*, TimelineWriter*, OverviewWriter*, SampleTimelineWriter*> write;
+  std::variant<CoverageWriter*, ProfileWriter*, SamplesWriter*, FlowWriter*, TimelineWriter*,
+               OverviewWriter*, SampleTimelineWriter*>
+      write;
   std::string_view summary;
 };
 

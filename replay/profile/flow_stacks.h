@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: MIT
-// Flow as branch stacks: the branches that were taken one behind the other, so many at most. A
-// recording of all branches gives stacks of which each goes on where the one before ended.
+// Flow as branch stacks: branches that were taken one after the other, at most kDepth in a stack.
+// In a recording of all branches, each stack continues where the stack before ended.
 #pragma once
 
 #include <cstdint>
 #include <span>
 #include <vector>
 
-#include "cli/reading/opened_recording.h"
-#include "flowback/base/error.h"
 #include "flowback/replay/player.h"
 
-namespace flowback::cli {
+namespace flowback {
 
 class FlowStacks : public PlayConsumer {
  public:
@@ -24,7 +22,7 @@ class FlowStacks : public PlayConsumer {
   void OnUnknown(const UnknownFlow&) final { Flush(); }
 
  protected:
-  // `tsc`: known last, 0: none.
+  // Receives a stack. `tsc` is the last time that was known; 0: none.
   virtual void Take(const ThreadFlow& thread, uint64_t tsc,
                     std::span<const TakenBranch> oldest_first) = 0;
   virtual void Lose(const DataLoss& loss) = 0;
@@ -39,7 +37,4 @@ class FlowStacks : public PlayConsumer {
   uint64_t tsc_ = 0;
 };
 
-// Plays the chosen threads. Errors: as Player::Play's.
-Status PlayStacks(OpenedRecording& opened, FlowStacks& stacks);
-
-}  // namespace flowback::cli
+}  // namespace flowback

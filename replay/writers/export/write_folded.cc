@@ -8,11 +8,12 @@
 #include <string_view>
 #include <vector>
 
-#include "cli/export/export_formats.h"
 #include "replay/samples/call_paths.h"
+#include "replay/writers/export/export_input.h"
 #include "replay/writers/text/printable.h"
+#include "replay/writers/writers.h"
 
-namespace flowback::cli {
+namespace flowback {
 namespace {
 
 // A name must not contain what separates functions.
@@ -31,23 +32,22 @@ void AppendPath(const std::vector<std::string_view>& path, uint64_t samples, std
 
 }  // namespace
 
-Status WriteFolded(const ExportInput& input, Output& output) {
-  OpenedRecording& opened = input.opened;
-  SampledThreads threads(opened.recording(), opened.code(), opened.threads(),
-                         opened.options().selection, false);
-  RecordedNames recorded(opened);
-  StackNames names(recorded.symbolizer, recorded.lines,
-                   [&](const std::string& file) { return opened.RecordedPath(file); });
+Status WriteFolded(const SamplesExport& input, TextSink& sink) {
+  Session& session = input.session;
+  SampledThreads threads(session.recording(), session.code(), session.threads(),
+                         session.options().selection, false);
+  StackNames names(session.symbols(), session.lines(),
+                   [&](const std::string& file) { return session.RecordedPath(file); });
   const CallPaths paths = SumPaths(threads, names);
   ForEachPath(
       paths,
       [&](const std::vector<std::string_view>& path, const PathNode& node) {
         if (node.self == 0) return;
-        AppendPath(path, node.self, output.buffer());
-        output.Commit();
+        AppendPath(path, node.self, sink.buffer());
+        sink.Commit();
       },
-      [&] { return output.closed(); });
+      [&] { return sink.closed(); });
   return {};
 }
 
-}  // namespace flowback::cli
+}  // namespace flowback

@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: MIT
-// What compilers and linkers want to know of a file of code: which ranges ran in a line and which
-// branches were taken, at the addresses that the file's headers tell.
+// A profile of one file of code for compilers and linkers: which ranges ran in a line, and which
+// branches were taken, by the addresses in the file's headers.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "cli/reading/opened_recording.h"
 #include "flowback/base/error.h"
+#include "flowback/decode/recording_code.h"
 #include "flowback/model/instruction.h"
 #include "flowback/replay/object_image.h"
+#include "replay/branches/branch_sums.h"
 
-namespace flowback::cli {
+namespace flowback {
 
 struct ProfileRange {
   uint64_t begin = 0;  // of the first and of the last instruction
@@ -40,9 +42,16 @@ struct CompilerProfile {
   std::optional<ObjectImage> image;  // the file
 };
 
-// Of the file that was asked for, or that in which most ran. Says on stderr which one that is.
-// `object` is its path or the path's last part; empty: none was asked for. Errors: kUsage where no
-// code of such a file was mapped; kImageMissing where none ran that could be decoded; kUnreadable.
-Result<CompilerProfile> MakeCompilerProfile(OpenedRecording& opened, const std::string& object);
+// Returns whether `wanted` is the path, its last part, or empty.
+bool IsNamedObject(std::string_view wanted, std::string_view path);
 
-}  // namespace flowback::cli
+// Returns the number, among BranchReport::objects, of the file in which most ran of those that
+// `wanted` names. Returns nothing if no code of such a file ran in a line.
+std::optional<uint32_t> MostRunObject(const BranchReport& report, const RecordingCode& code,
+                                      std::string_view wanted);
+
+// Makes the profile of object `number` of the report. Errors: kUnreadable.
+Result<CompilerProfile> MakeCompilerProfile(const BranchReport& report, const RecordingCode& code,
+                                            uint32_t number);
+
+}  // namespace flowback

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "cli/export/stack_text.h"
+#include "replay/writers/export/stack_text.h"
 
 #include <algorithm>
 #include <bit>
@@ -8,7 +8,7 @@
 #include <ranges>
 #include <string_view>
 
-namespace flowback::cli {
+namespace flowback {
 namespace {
 
 char PredictionLetter(BranchFacts::Prediction prediction) {
@@ -84,4 +84,4 @@ void StackText::Append(std::span<const TakenBranch> oldest_first, std::string& o
   });
 }
 
-}  // namespace flowback::cli
+}  // namespace flowback

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "cli/export/sampled_stacks.h"
+#include "replay/writers/export/sampled_stacks.h"
 
 #include <algorithm>
 #include <atomic>
@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "base/ordered_pipeline.h"
-#include "cli/export/flow_stacks.h"
-#include "cli/export/stack_text.h"
+#include "replay/profile/flow_stacks.h"
+#include "replay/writers/export/stack_text.h"
 
-namespace flowback::cli {
+namespace flowback {
 namespace {
 
 constexpr uint64_t kRangeBytes = uint64_t{512} << 10;
@@ -52,22 +52,22 @@ class RangeStacks final : public FlowStacks {
 
 class Writing {
  public:
-  Writing(OpenedRecording& opened, Output& output) : opened_(opened), output_(output) {}
+  Writing(Session& session, TextSink& sink) : session_(session), sink_(sink) {}
 
   Status Write() {
-    const unsigned threads = std::max(opened_.options().ThreadCount(), 1u);
+    const unsigned threads = std::max(session_.options().ThreadCount(), 1u);
     readers_.resize(threads);
     for (StackReader& reader : readers_) {
-      Result<std::unique_ptr<Decoder>> decoder = opened_.NewDecoder();
+      Result<std::unique_ptr<Decoder>> decoder = session_.NewDecoder();
       if (!decoder) return Fail(decoder.error());
       reader.decoder = *std::move(decoder);
     }
-    const size_t wanted = opened_.options().in_flight;
+    const size_t wanted = session_.options().in_flight;
     OrderedPipeline<StackRange> pipeline(
         threads, wanted != 0 ? wanted : 2 * size_t{threads}, WorkOrder::kAny,
         {.work = [this](StackRange& range, size_t worker) { Read(range, readers_[worker]); },
          .deliver = [this](StackRange& range) { Deliver(range); }});
-    for (const ThreadFlow* thread : FlowsOf(opened_.threads().owners()))
+    for (const ThreadFlow* thread : FlowsOf(session_.threads().owners()))
       for (const FlowPiece& piece : thread->pieces) AddRanges(*thread, piece, pipeline);
     pipeline.Finish();
     return status_;
@@ -88,7 +88,7 @@ class Writing {
   // Where a stack begins, or the piece ends.
   uint64_t EndOf(const FlowPiece& piece, uint64_t begin) const {
     for (uint64_t size = kRangeBytes; size < piece.end - begin; size *= 2) {
-      const uint64_t end = opened_.source()->SyncPointBefore(*piece.stream, begin + size);
+      const uint64_t end = session_.source().SyncPointBefore(*piece.stream, begin + size);
       if (end > begin) return end;
     }
     return piece.end;
@@ -100,7 +100,7 @@ class Writing {
     range.losses.clear();
     range.status = {};
     if (ended_) return;
-    if (reader.stream != range.stream) reader.input = opened_.inputs().For(*range.stream);
+    if (reader.stream != range.stream) reader.input = session_.inputs().For(*range.stream);
     reader.stream = range.stream;
     reader.input.from = range.begin;
     reader.input.bytes = range.stream->bytes.first(range.end);
@@ -114,14 +114,14 @@ class Writing {
   // One at a time.
   void Deliver(StackRange& range) {
     if (ended_) return;
-    output_.Write(range.text);
-    for (const DataLoss& loss : range.losses) opened_.losses().Add(loss);
+    sink_.Write(range.text);
+    for (const DataLoss& loss : range.losses) session_.losses().Add(loss);
     if (!range.status) status_ = range.status;
-    ended_ = !status_ || output_.closed();
+    ended_ = !status_ || sink_.closed();
   }
 
-  OpenedRecording& opened_;
-  Output& output_;
+  Session& session_;
+  TextSink& sink_;
   std::vector<StackReader> readers_;
   Status status_;
   std::atomic<bool> ended_ = false;  // nothing more is wanted
@@ -129,8 +129,8 @@ class Writing {
 
 }  // namespace
 
-Status WriteSampledStacks(OpenedRecording& opened, Output& output) {
-  return Writing(opened, output).Write();
+Status WriteSampledStacks(Session& session, TextSink& sink) {
+  return Writing(session, sink).Write();
 }
 
-}  // namespace flowback::cli
+}  // namespace flowback

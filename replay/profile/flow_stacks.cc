@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-#include "cli/export/flow_stacks.h"
+#include "replay/profile/flow_stacks.h"
 
 #include <algorithm>
 
-namespace flowback::cli {
+namespace flowback {
 
 void FlowStacks::OnThreadBegin(const ThreadFlow& thread, size_t) {
   Flush();
@@ -42,11 +42,4 @@ void FlowStacks::Flush() {
   stack_.clear();
 }
 
-Status PlayStacks(OpenedRecording& opened, FlowStacks& stacks) {
-  Player player(
-      opened.inputs(), [&opened] { return opened.NewDecoder(); },
-      {.threads = opened.options().ThreadCount(), .in_flight = opened.options().in_flight});
-  return player.Play(FlowsOf(opened.threads().owners()), stacks);
-}
-
-}  // namespace flowback::cli
+}  // namespace flowback

@@ -16,11 +16,11 @@
 #include <string>
 #include <utility>
 
-#include "cli/export/compiler_profile.h"
 #include "flowback/replay/source_lines.h"
 #include "flowback/replay/static_code.h"
+#include "replay/profile/compiler_profile.h"
 
-namespace flowback::cli {
+namespace flowback {
 
 struct LineOfFunction {
   uint32_t offset = 0;  // 16 bits, as the format has them
@@ -45,4 +45,4 @@ std::map<std::string, FunctionProfile> MakeSampleProfile(const CompilerProfile& 
 // What the compiler called the function before it made parts and copies of it: "f" of "f.part.0".
 std::string CanonicalName(std::string_view name);
 
-}  // namespace flowback::cli
+}  // namespace flowback

@@ -16,13 +16,14 @@
 #include <string>
 #include <tuple>
 
-#include "cli/export/compiler_profile.h"
-#include "cli/export/export_formats.h"
 #include "flowback/replay/static_code.h"
+#include "replay/profile/compiler_profile.h"
 #include "replay/symbols/bolt_names.h"
 #include "replay/symbols/symbol_file.h"
+#include "replay/writers/export/export_input.h"
+#include "replay/writers/writers.h"
 
-namespace flowback::cli {
+namespace flowback {
 namespace {
 
 // A blank would end the name, a line feed the line.
@@ -74,14 +75,14 @@ class FdataWriter {
   FdataWriter(const CompilerProfile& profile, const StaticCode& code, const FunctionPlaces& places)
       : profile_(profile), code_(code), places_(places) {}
 
-  void Write(Output& output) {
+  void Write(TextSink& sink) {
     for (const ProfileBranch& branch : profile_.branches) AddBranch(branch);
     for (const ProfileRange& range : profile_.ranges) AddSteps(range);
     for (const auto& [ends, times] : steps_) Add(ends.first, ends.second, 0, times);
     for (const auto& [text, counts] : lines_)
-      fmt::format_to(std::back_inserter(output.buffer()), "{} {} {}\n", text, counts.first,
+      fmt::format_to(std::back_inserter(sink.buffer()), "{} {} {}\n", text, counts.first,
                      counts.second);
-    output.Commit();
+    sink.Commit();
   }
 
  private:
@@ -122,11 +123,11 @@ class FdataWriter {
 
 }  // namespace
 
-Status WriteFdata(const ExportInput& input, Output& output) {
-  const CompilerProfile& profile = *input.profile;
+Status WriteFdata(const ProfileExport& input, TextSink& sink) {
+  const CompilerProfile& profile = input.profile;
   const ObjectImage& image = *profile.image;
   const auto file = symbols::SymbolFile::Open(image.file(), image.bytes(), image.content());
-  const Result<StaticCode> code = StaticCode::Of(image, input.opened.options().search);
+  const Result<StaticCode> code = StaticCode::Of(image, input.search);
   if (!code) return Fail(code.error());
   if (file == nullptr)
     return Fail(Error(ErrorCode::kUnreadable, image.file() + ": its symbols can't be read"));
@@ -137,8 +138,8 @@ Status WriteFdata(const ExportInput& input, Output& output) {
                           " has no table of symbols, and BOLT knows its functions by name")
                     .Remedy("record the program as the linker made it, ahead of strip; "
                             "--to bolt-preagg needs no names"));
-  FdataWriter(profile, *code, places).Write(output);
+  FdataWriter(profile, *code, places).Write(sink);
   return {};
 }
 
-}  // namespace flowback::cli
+}  // namespace flowback

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "cli/export/sample_profile.h"
+#include "replay/profile/sample_profile.h"
 
 #include <algorithm>
 #include <set>
@@ -8,7 +8,7 @@
 #include "replay/branches/range_times.h"
 #include "replay/symbols/split_names.h"
 
-namespace flowback::cli {
+namespace flowback {
 namespace {
 
 // A discriminator holds several numbers, the lowest bits first: which part of its line the code is,
@@ -167,4 +167,4 @@ std::map<std::string, FunctionProfile> MakeSampleProfile(const CompilerProfile& 
   return Maker(profile, code, lines).Make();
 }
 
-}  // namespace flowback::cli
+}  // namespace flowback

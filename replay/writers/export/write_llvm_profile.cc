@@ -7,12 +7,12 @@
 #include <string>
 #include <vector>
 
-#include "cli/export/export_formats.h"
-#include "cli/export/sample_profile.h"
-#include "cli/text/status.h"
+#include "replay/profile/sample_profile.h"
 #include "replay/symbols/symbol_file.h"
+#include "replay/writers/export/export_input.h"
+#include "replay/writers/writers.h"
 
-namespace flowback::cli {
+namespace flowback {
 namespace {
 
 std::string Text(const LineOfFunction& line) {
@@ -50,24 +50,27 @@ void AppendBody(const FunctionProfile& function, size_t depth, std::string& out)
 }
 
 // A compiler that counts by probes finds no lines in a profile, and ignores this one.
-void WarnOfProbes(const ObjectImage& image) {
+void WarnOfProbes(const ProfileExport& input) {
+  const ObjectImage& image = *input.profile.image;
+  if (!input.warn) return;
   const auto file = symbols::SymbolFile::Open(image.file(), image.bytes(), image.content());
   if (file == nullptr || file->Find(".pseudo_probe") == nullptr) return;
-  Warn("export: " + image.file() +
-           " was built with -fpseudo-probe-for-profiling, and this profile is by source lines: "
-           "compile without that option to use it",
-       {"for a profile by probes, give `llvm-profgen --unsymbolized-profile` the output of --to "
-        "llvm-raw"});
+  input.warn(
+      "export: " + image.file() +
+          " was built with -fpseudo-probe-for-profiling, and this profile is by source lines: "
+          "compile without that option to use it",
+      {"for a profile by probes, give `llvm-profgen --unsymbolized-profile` the sink of --to "
+       "llvm-raw"});
 }
 
 }  // namespace
 
-Status WriteLlvmProfile(const ExportInput& input, Output& output) {
-  const CompilerProfile& profile = *input.profile;
-  const ImageSearch& search = input.opened.options().search;
+Status WriteLlvmProfile(const ProfileExport& input, TextSink& sink) {
+  const CompilerProfile& profile = input.profile;
+  const ImageSearch& search = input.search;
   const Result<StaticCode> code = StaticCode::Of(*profile.image, search);
   if (!code) return Fail(code.error());
-  WarnOfProbes(*profile.image);
+  WarnOfProbes(input);
   SourceLines lines(search);
   const auto functions = MakeSampleProfile(profile, *code, lines);
   if (functions.empty())
@@ -81,13 +84,14 @@ Status WriteLlvmProfile(const ExportInput& input, Output& output) {
   std::ranges::stable_sort(hottest, std::ranges::greater(),
                            [](const auto* each) { return each->second.bytes; });
   for (const auto* each : hottest) {
-    fmt::format_to(std::back_inserter(output.buffer()), "{}:{}:{}\n", each->first,
-                   each->second.bytes, each->second.calls);
-    AppendBody(each->second, 1, output.buffer());
-    output.Commit();
+    fmt::format_to(std::back_inserter(sink.buffer()), "{}:{}:{}\n", each->first, each->second.bytes,
+                   each->second.calls);
+    AppendBody(each->second, 1, sink.buffer());
+    sink.Commit();
   }
-  for (const std::string& problem : lines.Problems()) Warn(problem);
+  if (input.warn)
+    for (const std::string& problem : lines.Problems()) input.warn(problem, {});
   return {};
 }
 
-}  // namespace flowback::cli
+}  // namespace flowback

@@ -14,10 +14,11 @@
 #include <algorithm>
 #include <iterator>
 
-#include "cli/export/compiler_profile.h"
-#include "cli/export/export_formats.h"
+#include "replay/profile/compiler_profile.h"
+#include "replay/writers/export/export_input.h"
+#include "replay/writers/writers.h"
 
-namespace flowback::cli {
+namespace flowback {
 namespace {
 
 void WriteRanges(const CompilerProfile& profile, uint64_t base, std::string& out) {
@@ -43,21 +44,21 @@ void WriteBranches(const CompilerProfile& profile, uint64_t base, bool outside, 
 
 }  // namespace
 
-Status WriteAutoFdo(const ExportInput& input, Output& output) {
-  const CompilerProfile& profile = *input.profile;
-  WriteRanges(profile, profile.first_page, output.buffer());
-  output.buffer() += "0\n";
-  WriteBranches(profile, profile.first_page, false, output.buffer());
-  output.Commit();
+Status WriteAutoFdo(const ProfileExport& input, TextSink& sink) {
+  const CompilerProfile& profile = input.profile;
+  WriteRanges(profile, profile.first_page, sink.buffer());
+  sink.buffer() += "0\n";
+  WriteBranches(profile, profile.first_page, false, sink.buffer());
+  sink.Commit();
   return {};
 }
 
-Status WriteLlvmRaw(const ExportInput& input, Output& output) {
-  const CompilerProfile& profile = *input.profile;
-  WriteRanges(profile, profile.text_base, output.buffer());
-  WriteBranches(profile, profile.text_base, true, output.buffer());
-  output.Commit();
+Status WriteLlvmRaw(const ProfileExport& input, TextSink& sink) {
+  const CompilerProfile& profile = input.profile;
+  WriteRanges(profile, profile.text_base, sink.buffer());
+  WriteBranches(profile, profile.text_base, true, sink.buffer());
+  sink.Commit();
   return {};
 }
 
-}  // namespace flowback::cli
+}  // namespace flowback

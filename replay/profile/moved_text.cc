@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
-#include "cli/export/moved_text.h"
+#include "replay/profile/moved_text.h"
 
 #include <algorithm>
 
 #include "decode/code/remapped_text.h"
 
-namespace flowback::cli {
+namespace flowback {
 
-bool HoldsMovedText(const OpenedRecording& opened, const MmapRecord& map) {
-  if (!opened.has_code() || !MayHoldMovedText(map.path)) return false;
-  const RecordingCode::History history = opened.code().OfProcess(map.pid);
+bool HoldsMovedText(const RecordingCode& code, const MmapRecord& map) {
+  if (!MayHoldMovedText(map.path)) return false;
+  const RecordingCode::History history = code.OfProcess(map.pid);
   const auto& epochs = history->epochs;
   const auto after =
       std::ranges::upper_bound(epochs, map.time, {}, &AddressSpaceHistory::Epoch::time);
@@ -19,4 +19,4 @@ bool HoldsMovedText(const OpenedRecording& opened, const MmapRecord& map) {
          mapping->section->elf_bits() != 0;
 }
 
-}  // namespace flowback::cli
+}  // namespace flowback

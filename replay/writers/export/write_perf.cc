@@ -19,11 +19,12 @@
 #include "capture/record/perf_data_header.h"
 #include "capture/record/perf_record_buffer.h"
 #include "capture/record/sideband_buffers.h"
-#include "cli/export/export_formats.h"
-#include "cli/export/flow_stacks.h"
-#include "cli/export/moved_text.h"
+#include "replay/profile/flow_stacks.h"
+#include "replay/profile/moved_text.h"
+#include "replay/writers/export/export_input.h"
+#include "replay/writers/writers.h"
 
-namespace flowback::cli {
+namespace flowback {
 namespace {
 
 using record::LittleEndianBuffer;
@@ -60,8 +61,8 @@ class SampleCounter final : public FlowStacks {
 
 class SampleWriter final : public FlowStacks {
  public:
-  SampleWriter(OpenedRecording& opened, Output& output) : opened_(opened), output_(output) {}
-  bool Done() const override { return output_.closed(); }
+  SampleWriter(Session& session, TextSink& sink) : session_(session), sink_(sink) {}
+  bool Done() const override { return sink_.closed(); }
   uint64_t bytes() const { return bytes_; }
 
  private:
@@ -71,7 +72,7 @@ class SampleWriter final : public FlowStacks {
     sample.U64(stack.back().to);
     sample.U32(static_cast<uint32_t>(thread.pid));
     sample.U32(static_cast<uint32_t>(thread.tid));
-    sample.U64(tsc == 0 ? 0 : opened_.clock().Value(tsc));
+    sample.U64(tsc == 0 ? 0 : session_.clock().Value(tsc));
     sample.U64(stack.size());
     for (const TakenBranch& entry : stack | std::views::reverse) {
       sample.U64(entry.from);
@@ -79,18 +80,18 @@ class SampleWriter final : public FlowStacks {
       sample.U64(FlagsOf(entry.facts));
     }
     bytes_ += sample.size();
-    Append(sample.Done(), output_);
+    Append(sample.Done(), sink_);
   }
-  void Lose(const DataLoss& loss) override { opened_.losses().Add(loss); }
+  void Lose(const DataLoss& loss) override { session_.losses().Add(loss); }
 
  public:
-  static void Append(Bytes bytes, Output& output) {
-    output.Write({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  static void Append(Bytes bytes, TextSink& sink) {
+    sink.Write({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
   }
 
  private:
-  OpenedRecording& opened_;
-  Output& output_;
+  Session& session_;
+  TextSink& sink_;
   uint64_t bytes_ = 0;
 };
 
@@ -114,8 +115,8 @@ record::RecordedEvents EventsOf(const TracedLevels& levels) {
 // Which code was where, and the threads' names and lives.
 class Sideband {
  public:
-  explicit Sideband(const OpenedRecording& opened) : opened_(opened) {
-    for (const SidebandRecord& each : opened.recording().sideband)
+  explicit Sideband(const Session& session) : session_(session) {
+    for (const SidebandRecord& each : session.recording().sideband)
       std::visit([this](const auto& content) { Add(content); }, each);
   }
   const LittleEndianBuffer& bytes() const { return bytes_; }
@@ -123,7 +124,7 @@ class Sideband {
 
  private:
   void Add(const MmapRecord& map) {
-    if (map.kernel || !map.executable || HoldsMovedText(opened_, map)) return;
+    if (map.kernel || !map.executable || HoldsMovedText(session_.code(), map)) return;
     AddRecord(map);
     const auto is_it = [&](const MmapRecord& known) { return known.path == map.path; };
     if (!map.build_id.empty() && std::ranges::none_of(build_ids_, is_it)) build_ids_.push_back(map);
@@ -138,7 +139,7 @@ class Sideband {
     bytes_.Append(record.Done());
   }
 
-  const OpenedRecording& opened_;
+  const Session& session_;
   LittleEndianBuffer bytes_;
   std::vector<MmapRecord> build_ids_;
 };
@@ -159,14 +160,14 @@ std::vector<record::HeaderFeature> FeaturesOf(const Recording& recording,
 
 // What is known once the size of the data is.
 void WriteHead(const record::RecordedEvents& events, const Sideband& sideband, uint64_t data_size,
-               const record::FeatureSections& features, Output& output) {
+               const record::FeatureSections& features, TextSink& sink) {
   LittleEndianBuffer header;
   record::AppendFileHeader(header, events);
   header.SetU64(kDataSizeAt, data_size);
   for (size_t i = 0; i < features.bits.size(); ++i)
     header.SetU64(kFeatureBitsAt + i * sizeof(uint64_t), features.bits[i]);
-  SampleWriter::Append(header.bytes(), output);
-  SampleWriter::Append(sideband.bytes().bytes(), output);
+  SampleWriter::Append(header.bytes(), sink);
+  SampleWriter::Append(sideband.bytes().bytes(), sink);
 }
 
 uint64_t HeaderSize(const record::RecordedEvents& events) {
@@ -177,28 +178,27 @@ uint64_t HeaderSize(const record::RecordedEvents& events) {
 
 }  // namespace
 
-Status WritePerf(const ExportInput& input, Output& output) {
-  OpenedRecording& opened = input.opened;
-  const WorkProgress progress = opened.ShowProgress("export", 2 * opened.TraceBytes());
-  opened.AddKnownLosses();
+Status WritePerf(const FlowExport& input, TextSink& sink) {
+  Session& session = input.session;
+  session.AddKnownLosses();
   SampleCounter counter;
-  if (Status status = PlayStacks(opened, counter); !status) return status;
-  const record::RecordedEvents events = EventsOf(opened.recording().levels);
-  const Sideband sideband(opened);
+  if (Status status = PlayStacks(session, counter); !status) return status;
+  const record::RecordedEvents events = EventsOf(session.recording().levels);
+  const Sideband sideband(session);
   const uint64_t data_size = sideband.bytes().size() + counter.bytes();
   const record::FeatureSections features = record::EncodeFeatures(
-      FeaturesOf(opened.recording(), events, sideband), HeaderSize(events) + data_size);
-  WriteHead(events, sideband, data_size, features, output);
-  SampleWriter writer(opened, output);
-  if (Status status = PlayStacks(opened, writer); !status) return status;
-  if (!output.closed() && writer.bytes() != counter.bytes())
+      FeaturesOf(session.recording(), events, sideband), HeaderSize(events) + data_size);
+  WriteHead(events, sideband, data_size, features, sink);
+  SampleWriter writer(session, sink);
+  if (Status status = PlayStacks(session, writer); !status) return status;
+  if (!sink.closed() && writer.bytes() != counter.bytes())
     return Fail(Error(ErrorCode::kSystem,
                       fmt::format("the samples were {} bytes when counted and {} when written: a "
                                   "fault in flowback, or the input changed meanwhile",
                                   counter.bytes(), writer.bytes()))
                     .Remedy("run it again; if it stays, report it with the recording"));
-  SampleWriter::Append(features.sections.bytes(), output);
+  SampleWriter::Append(features.sections.bytes(), sink);
   return {};
 }
 
-}  // namespace flowback::cli
+}  // namespace flowback

@@ -5,10 +5,11 @@
 
 #include <iterator>
 
-#include "cli/export/compiler_profile.h"
-#include "cli/export/export_formats.h"
+#include "replay/profile/compiler_profile.h"
+#include "replay/writers/export/export_input.h"
+#include "replay/writers/writers.h"
 
-namespace flowback::cli {
+namespace flowback {
 namespace {
 
 std::string PlaceText(uint64_t address, bool outside) {
@@ -17,16 +18,16 @@ std::string PlaceText(uint64_t address, bool outside) {
 
 }  // namespace
 
-Status WriteBolt(const ExportInput& input, Output& output) {
-  const CompilerProfile& profile = *input.profile;
-  auto out = std::back_inserter(output.buffer());
+Status WriteBolt(const ProfileExport& input, TextSink& sink) {
+  const CompilerProfile& profile = input.profile;
+  auto out = std::back_inserter(sink.buffer());
   for (const ProfileBranch& branch : profile.branches)
     fmt::format_to(out, "B {} {} {} {}\n", PlaceText(branch.from, branch.from_outside),
                    PlaceText(branch.to, branch.to_outside), branch.times, branch.wrong);
   for (const ProfileRange& range : profile.ranges)
     fmt::format_to(out, "F {:x} {:x} {}\n", range.begin, range.end, range.times);
-  output.Commit();
+  sink.Commit();
   return {};
 }
 
-}  // namespace flowback::cli
+}  // namespace flowback

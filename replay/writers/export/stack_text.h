@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "cli/export/flow_stacks.h"
+#include "replay/profile/flow_stacks.h"
 
-namespace flowback::cli {
+namespace flowback {
 
 // Nearly all of the work is to write numbers, and most branches come again: what a branch of a
 // number (TakenBranch) looks like is kept. So an object serves one decoder.
@@ -35,4 +35,4 @@ class StackText {
   Ends unnumbered_;
 };
 
-}  // namespace flowback::cli
+}  // namespace flowback

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: MIT
+#include "replay/writers/export/export_input.h"
+
+#include "flowback/replay/player.h"
+
+namespace flowback {
+
+Status PlayStacks(Session& session, FlowStacks& stacks) {
+  Player player(
+      session.inputs(), [&session] { return session.NewDecoder(); },
+      {.threads = session.options().ThreadCount(), .in_flight = session.options().in_flight});
+  return player.Play(FlowsOf(session.threads().owners()), stacks);
+}
+
+}  // namespace flowback
