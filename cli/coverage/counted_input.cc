@@ -39,17 +39,13 @@ std::string CountedInput::NameOf(const StreamOwner& thread) const {
 }
 
 CoverageRequest CountedInput::Request() {
-  CoverageRequest request{.recording = opened_.recording(),
-                          .code = opened_.code(),
-                          .inputs = opened_.inputs(),
-                          .owners = threads(),
-                          .make_decoder = [this] { return NewDecoder(); }};
+  CoverageRequest request{
+      .recording = opened_.recording(),
+      .code = opened_.code(),
+      .flow = {.inputs = opened_.inputs(), .make_decoder = [this] { return NewDecoder(); }},
+      .owners = threads()};
   request.on_loss = [this](const DataLoss& loss) { opened_.losses().Add(loss); };
-  if (CountsAll())
-    request.check = [unit = opened_.source()->Unit()](const ByteAccount& account,
-                                                      const Stream& stream) {
-      return CheckAccount(account, stream, unit);
-    };
+  if (CountsAll()) request.check = AccountCheck(opened_.source()->Unit());
   return request;
 }
 

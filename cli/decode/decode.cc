@@ -70,7 +70,7 @@ class DecodeJob final : public ReadingJob {
   void CountBytes();
   void WarnOfSamples() const;
   StreamSums::Check AccountCheck() const;
-  std::function<bool(const FlowPiece& piece)> PiecesInSpan() const;
+  FlowSource Flow();
   Player NewPlayer(unsigned threads);
   IndexCache UsableIndex() const;
   SpanNeeds NeedsOfSpan() const { return {settings_.times.span, kind_.wants_context}; }
@@ -220,29 +220,25 @@ Status DecodeJob::List(Output& output) {
 }
 
 Player DecodeJob::NewPlayer(unsigned threads) {
-  PlayOptions options{.threads = threads, .reaches = PiecesInSpan(), .check = AccountCheck()};
-  return Player(opened_.inputs(), [this] { return NewDecoder(); }, std::move(options));
+  PlayOptions options{.threads = threads, .check = AccountCheck()};
+  return Player(Flow(), std::move(options));
 }
 
 // The bytes of a stream add up if all of it is decoded.
 StreamSums::Check DecodeJob::AccountCheck() const {
   if (!ShowsAll()) return {};
-  return [unit = opened_.source()->Unit()](const ByteAccount& account, const Stream& stream) {
-    return CheckAccount(account, stream, unit);
-  };
+  return flowback::AccountCheck(opened_.source()->Unit());
 }
 
-// Empty: all.
-std::function<bool(const FlowPiece& piece)> DecodeJob::PiecesInSpan() const {
-  if (!in_span_) return {};
-  return [this](const FlowPiece& piece) { return in_span_->Reaches(piece); };
+FlowSource DecodeJob::Flow() {
+  FlowSource flow{.inputs = opened_.inputs(), .make_decoder = [this] { return NewDecoder(); }};
+  if (in_span_) flow.reaches = [this](const FlowPiece& piece) { return in_span_->Reaches(piece); };
+  return flow;
 }
 
 Status DecodeJob::ListByTime(Output& output) {
   const MergePlan plan{.make_printer = kind_.make_printer,
-                       .make_decoder = [this] { return NewDecoder(); },
-                       .inputs = opened_.inputs(),
-                       .reaches = PiecesInSpan(),
+                       .flow = Flow(),
                        .looks_back = kind_.looks_back,
                        .threads = options_.reader.ThreadCount(),
                        .open = options_.reader.in_flight};

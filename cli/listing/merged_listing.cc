@@ -99,10 +99,7 @@ Merge::Merge(const MergePlan& plan, const std::vector<StreamOwner>& owners,
     : plan_(plan),
       settings_(settings),
       output_(output),
-      context_{.inputs = plan.inputs,
-               .settings = settings,
-               .chunk_size = ChunkSize(owners.size()),
-               .reaches = plan.reaches},
+      context_{.flow = plan.flow, .settings = settings, .chunk_size = ChunkSize(owners.size())},
       most_open_(plan.open != 0 ? plan.open : UsefulPieces(owners)),
       sources_(owners.size()) {
   context_.pieces_rest = owners.size() > most_open_;
@@ -185,7 +182,7 @@ Status Merge::Fetch(Source& source, bool& found) {
 Status Merge::MakePool() {
   std::vector<PieceTools> tools;
   for (unsigned i = 0; i < std::max(plan_.threads, 1u); ++i) {
-    Result<std::unique_ptr<Decoder>> decoder = plan_.make_decoder();
+    Result<std::unique_ptr<Decoder>> decoder = plan_.flow.make_decoder();
     if (!decoder) return Fail(decoder.error());
     tools.push_back({*std::move(decoder), std::make_unique<PrintTools>(settings_)});
   }

@@ -20,16 +20,13 @@
 
 #include "cli/listing/flow_printer.h"
 #include "cli/text/output.h"
-#include "flowback/decode/decoder.h"
+#include "flowback/replay/flow_source.h"
 
 namespace flowback::cli {
 
 struct MergePlan {
   PrinterMaker make_printer = nullptr;
-  std::function<Result<std::unique_ptr<Decoder>>()> make_decoder;
-  const StreamInputs& inputs;
-  // Which pieces are decoded at all; empty: all. Any thread.
-  std::function<bool(const FlowPiece& piece)> reaches{};
+  FlowSource flow;
   // A line may tell of a time that lies before the piece in which it is printed: a break between
   // two pieces, a call whose duration was waited for. Then a thread's next piece is opened as soon
   // as the one before has ended.

@@ -21,7 +21,7 @@ size_t SizeOf(const ListingText& text) {
 }  // namespace
 
 Status PieceText::Print(PieceTools& tools, ListingText& text) {
-  if (context_.reaches && !context_.reaches(piece_)) ended_ = true;
+  if (context_.flow.reaches && !context_.flow.reaches(piece_)) ended_ = true;
   if (ended_) return {};
   printer_.WriteTo(text);
   printer_.Use(*tools.print);
@@ -44,7 +44,7 @@ void PieceText::Rest() {
 }
 
 Status PieceText::Open(Decoder& decoder) {
-  Result<PieceReader> reader = ReadPiece(piece_, context_.inputs, decoder);
+  Result<PieceReader> reader = ReadPiece(piece_, context_.flow.inputs, decoder);
   if (!reader) {
     ended_ = true;
     return Fail(reader.error());

@@ -7,7 +7,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -15,22 +14,20 @@
 #include "cli/listing/flow_printer.h"
 #include "flowback/decode/decoder.h"
 #include "flowback/decode/flow_reader.h"
-#include "flowback/decode/stream_input.h"
 #include "flowback/model/block_batch.h"
 #include "flowback/model/flow_segment.h"
+#include "flowback/replay/flow_source.h"
 #include "flowback/replay/thread_flow.h"
 
 namespace flowback::cli {
 
 // What all pieces of a listing share.
 struct PieceContext {
-  const StreamInputs& inputs;
+  const FlowSource& flow;
   const PrintSettings& settings;
   size_t chunk_size = 0;     // of text, in bytes, about
   bool pieces_rest = false;  // more pieces are begun than can stay open
-  // Which pieces are decoded at all; empty: all.
-  std::function<bool(const FlowPiece& piece)> reaches{};
-  std::mutex tally{};  // of settings.losses
+  std::mutex tally{};        // of settings.losses
 };
 
 // With what a thread decodes and prints; used by one at a time.

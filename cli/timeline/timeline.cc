@@ -178,14 +178,13 @@ uint64_t TimelineJob::WorkBytes() const {
 
 void TimelineJob::MakeSources() {
   flows_ = FlowsOf(opened_.threads().owners());
-  sources_.emplace(TimelineSources{
-      .recording = opened_.recording(),
-      .inputs = opened_.inputs(),
-      .symbolizer = names_.symbolizer,
-      .functions = names_.functions,
-      .make_decoder = [this] { return opened_.NewDecoder(); },
-      .recorded_path =
-          [this](const std::string& file) { return std::string(opened_.RecordedPath(file)); }});
+  sources_.emplace(TimelineSources{.recording = opened_.recording(),
+                                   .flow = opened_.Flow(),
+                                   .symbolizer = names_.symbolizer,
+                                   .functions = names_.functions,
+                                   .recorded_path = [this](const std::string& file) {
+                                     return std::string(opened_.RecordedPath(file));
+                                   }});
 }
 
 Status TimelineJob::ShowAround(Output& output) {

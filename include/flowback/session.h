@@ -145,6 +145,9 @@ class Session {
   // the engine itself reports.
   Result<std::unique_ptr<Decoder>> NewDecoder() const;
 
+  // Returns what analyses decode the flow with; valid as long as the session, which may be moved.
+  FlowSource Flow() const;
+
   // Plays the flow of all selected threads, one after the other, and decodes it on
   // `options().threads` threads. Blocks point into decoders that live as long as the session.
   // Errors: as Player::Play's; `consumer` has received what came before.

@@ -77,7 +77,7 @@ class StreamsCounting::Passing final : public BlockCountConsumer {
 
 unsigned StreamsCounting::ThreadCount() const {
   const auto& streams = request_.recording.streams;
-  return streams.empty() ? 1 : std::max(1U, request_.inputs.For(streams.front()).threads);
+  return streams.empty() ? 1 : std::max(1U, request_.flow.inputs.For(streams.front()).threads);
 }
 
 void StreamsCounting::Divide() {
@@ -103,7 +103,7 @@ Status StreamsCounting::Run() {
   }
   if (failure_) std::rethrow_exception(failure_);
   if (!large_.empty()) {
-    const Result<std::unique_ptr<Decoder>> decoder = request_.make_decoder();
+    const Result<std::unique_ptr<Decoder>> decoder = request_.flow.make_decoder();
     if (!decoder) return Fail(decoder.error());
     for (const Stream* stream : large_)
       errors_[stream->index] = Count(*stream, ThreadCount(), **decoder);
@@ -125,7 +125,7 @@ void StreamsCounting::Work() {
 }
 
 void StreamsCounting::CountSmall() {
-  const Result<std::unique_ptr<Decoder>> decoder = request_.make_decoder();
+  const Result<std::unique_ptr<Decoder>> decoder = request_.flow.make_decoder();
   for (size_t i = 0; (i = next_.fetch_add(1)) < small_.size();)
     errors_[small_[i]->index] =
         decoder ? Count(*small_[i], 1, **decoder) : Status(Fail(decoder.error()));
@@ -134,7 +134,7 @@ void StreamsCounting::CountSmall() {
 Status StreamsCounting::Count(const Stream& stream, unsigned threads, Decoder& decoder) {
   const CounterOfStay& counters = wanted_.at(&stream);
   Passing passing(stream, counters, mutex_);
-  DecodeInput input = request_.inputs.For(stream);
+  DecodeInput input = request_.flow.inputs.For(stream);
   input.threads = threads;
   const Result<FlowSummary> summary = decoder.Count(input, passing);
   if (!summary) return Fail(summary.error());
@@ -173,7 +173,7 @@ Counters MakeCounters(const CoverageRequest& request, size_t count) {
   Counters counters;
   for (size_t i = 0; i < count; ++i)
     counters.push_back(
-        std::make_unique<CoverageCounter>(request.recording, request.code, request.inputs));
+        std::make_unique<CoverageCounter>(request.recording, request.code, request.flow.inputs));
   return counters;
 }
 

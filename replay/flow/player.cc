@@ -353,9 +353,20 @@ Status Player::Impl::Decode(const FlowPiece& piece, Decoder& decoder,
   return options_.check(*account, *piece.stream);
 }
 
+namespace {
+
+PlayOptions WithPart(const FlowSource& flow, PlayOptions options) {
+  options.reaches = flow.reaches;
+  return options;
+}
+
+}  // namespace
+
 Player::Player(const StreamInputs& inputs, MakeDecoder make_decoder, PlayOptions options)
     : Player([&inputs](const Stream& stream) -> const DecodeInput& { return inputs.For(stream); },
              inputs.source(), std::move(make_decoder), std::move(options)) {}
+Player::Player(const FlowSource& flow, PlayOptions options)
+    : Player(flow.inputs, flow.make_decoder, WithPart(flow, std::move(options))) {}
 Player::Player(InputOf input_of, const TraceSource& source, MakeDecoder make_decoder,
                PlayOptions options)
     : impl_(std::make_unique<Impl>(std::move(input_of), source, std::move(make_decoder),

@@ -148,7 +148,7 @@ uint32_t SampleTimelineMaker::FunctionOf(const FlowPiece& piece, const StreamSam
   const uint64_t stood = sample.ip != 0 ? sample.ip : sample.to;
   if (stood == 0) return CallPath::kNoFunction;
   const AddressSpaceHistory* code = piece.stay == nullptr ? nullptr : piece.stay->code.get();
-  if (code == nullptr || code->epochs.empty()) code = sources_.inputs.For(*piece.stream).code;
+  if (code == nullptr || code->epochs.empty()) code = sources_.flow.inputs.For(*piece.stream).code;
   return functions_.Of(SpaceAt(*code, unit_.At(sample.order)), stood);
 }
 
@@ -161,7 +161,7 @@ void SampleTimelineMaker::AddSamples(const FlowPiece& piece, std::vector<ThreadS
     told_.nowhere += samples.back().stood() == 0 ? 1 : 0;
     told_.without_ip += sample.ip == 0 && sample.to != 0 ? 1 : 0;
   };
-  sources_.inputs.source().VisitSamples(*piece.stream, {piece.begin, piece.end}, add);
+  sources_.flow.inputs.source().VisitSamples(*piece.stream, {piece.begin, piece.end}, add);
 }
 
 void SampleTimelineMaker::AddThread(const ThreadFlow& flow) {
@@ -184,13 +184,12 @@ void SampleTimelineMaker::AddThread(const ThreadFlow& flow) {
 
 // Where no engine decodes such records, the samples are there all the same.
 Status SampleTimelineMaker::JudgeRecords(const std::vector<const ThreadFlow*>& flows) {
-  if (const auto decoder = sources_.make_decoder(); !decoder) {
+  if (const auto decoder = sources_.flow.make_decoder(); !decoder) {
     told_.unjudged = decoder.error().message();
     return {};
   }
-  RecordJudge judge(told_, functions_, unit_, options_, sources_.inputs.source().Unit().bytes);
-  Player player(sources_.inputs, sources_.make_decoder,
-                {.threads = options_.threads, .in_flight = options_.in_flight});
+  RecordJudge judge(told_, functions_, unit_, options_, sources_.flow.inputs.source().Unit().bytes);
+  Player player(sources_.flow, {.threads = options_.threads, .in_flight = options_.in_flight});
   if (Status status = player.Play(flows, judge); !status) return status;
   instructions_ = judge.instructions();
   return {};

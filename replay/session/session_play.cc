@@ -117,14 +117,18 @@ Result<ThreadStack> Session::StackAt(const StreamOwner& thread, const StackPlace
   return std::move(taker.Take().front());
 }
 
+FlowSource Session::Flow() const {
+  return {.inputs = *impl_->inputs,
+          .make_decoder = [impl = impl_.get()] { return impl->NewDecoder(); }};
+}
+
 Result<Timeline> Session::MakeTimeline(TimelineOptions options) {
   if (options.threads == 0) options.threads = impl_->options.ThreadCount();
   const TimelineSources sources{
       .recording = recording(),
-      .inputs = inputs(),
+      .flow = Flow(),
       .symbolizer = symbols(),
       .functions = functions(),
-      .make_decoder = [this] { return NewDecoder(); },
       .recorded_path = [this](const std::string& file) { return std::string(RecordedPath(file)); }};
   return flowback::MakeTimeline(sources, FlowsOf(threads().owners()), options);
 }

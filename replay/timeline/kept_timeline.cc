@@ -37,7 +37,8 @@ std::string NameOf(const IndexCache& cache, const std::vector<const ThreadFlow*>
 
 SpaceNames SpacesOf(const TimelineSources& sources) {
   SpaceNames spaces;
-  for (const Stream& stream : sources.recording.streams) spaces.Add(sources.inputs.For(stream));
+  for (const Stream& stream : sources.recording.streams)
+    spaces.Add(sources.flow.inputs.For(stream));
   return spaces;
 }
 

@@ -32,7 +32,7 @@ class OverviewMaker {
         unit_(sources.recording.time),
         table_(sources.symbolizer, sources.recorded_path),
         functions_(sources.functions, table_),
-        stretches_(index, sources.inputs, functions_) {}
+        stretches_(index, sources.flow.inputs, functions_) {}
 
   Overview Make(const FlowTimes& times, const std::vector<const ThreadFlow*>& flows);
 

@@ -160,9 +160,10 @@ Timeline TimelineMaker::Take() {
 Result<Timeline> MakeTimeline(const TimelineSources& sources,
                               const std::vector<const ThreadFlow*>& flows,
                               const TimelineOptions& options) {
-  Result<std::unique_ptr<Decoder>> decoder = sources.make_decoder();
+  Result<std::unique_ptr<Decoder>> decoder = sources.flow.make_decoder();
   if (!decoder) return Fail(decoder.error());
-  Result<FlowAccounts> accounts = AccountFlow(sources.recording, sources.inputs, **decoder, true);
+  Result<FlowAccounts> accounts =
+      AccountFlow(sources.recording, sources.flow.inputs, **decoder, true);
   if (!accounts) return Fail(accounts.error());
   accounts->summaries.clear();
   return MakeTimeline(sources, flows, options, accounts->times);
@@ -171,8 +172,7 @@ Result<Timeline> MakeTimeline(const TimelineSources& sources,
 Result<Timeline> MakeTimeline(const TimelineSources& sources,
                               const std::vector<const ThreadFlow*>& flows,
                               const TimelineOptions& options, const TimeAccounts& accounts) {
-  Player player(sources.inputs, sources.make_decoder,
-                {.threads = options.threads, .in_flight = options.in_flight});
+  Player player(sources.flow, {.threads = options.threads, .in_flight = options.in_flight});
   TimelineMaker maker(sources, flows, options, accounts);
   if (Status status = player.Play(flows, maker); !status) return Fail(status.error());
   Timeline timeline = maker.Take();

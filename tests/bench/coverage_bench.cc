@@ -49,11 +49,11 @@ int main(int count, char** words) {
   });
   CoverageCounts counts;
   const double counting = BestOfThree([&] {
-    const auto counted = CountCoverage({.recording = *recording,
-                                        .code = *code,
-                                        .inputs = inputs,
-                                        .owners = threads.owners(),
-                                        .make_decoder = [] { return MakeDecoder("native"); }});
+    const auto counted = CountCoverage(
+        {.recording = *recording,
+         .code = *code,
+         .flow = {.inputs = inputs, .make_decoder = [] { return MakeDecoder("native"); }},
+         .owners = threads.owners()});
     if (counted) counts = *counted;
   });
   std::printf("sums %.3f s, counts %.3f s, ratio %.2f; %zu objects, %lu instructions\n", sums,

@@ -64,14 +64,13 @@ ByAddress OfRecording(const std::string& file, const std::string& program) {
   const StreamInputs inputs(*recording, *code, Resync::kEarliest);
   Threads threads(*recording);
   threads.GroupByThread(*recording, inputs);
-  const Result<CoverageCounts> counts =
-      CountCoverage({.recording = *recording,
-                     .code = *code,
-                     .inputs = inputs,
-                     .owners = threads.owners(),
-                     .make_decoder = [] { return MakeDecoder("native"); },
-                     .check = {},
-                     .on_loss = {}});
+  const Result<CoverageCounts> counts = CountCoverage(
+      {.recording = *recording,
+       .code = *code,
+       .flow = {.inputs = inputs, .make_decoder = [] { return MakeDecoder("native"); }},
+       .owners = threads.owners(),
+       .check = {},
+       .on_loss = {}});
   EXPECT_TRUE(counts);
   const auto mapped = MappedFile::Open(program);
   const Result<ElfFile> elf = ReadElf((*mapped)->bytes(), program);

@@ -103,9 +103,8 @@ CoverageCounts CountOf(OpenedPerf& opened, const std::vector<StreamOwner>& owner
   const Result<CoverageCounts> counts = CountCoverage(
       {.recording = opened.recording,
        .code = *opened.code,
-       .inputs = *opened.inputs,
+       .flow = {.inputs = *opened.inputs, .make_decoder = [] { return MakeDecoder("native"); }},
        .owners = owners,
-       .make_decoder = [] { return MakeDecoder("native"); },
        .check =
            [&](const ByteAccount& account, const Stream& stream) {
              ++checked;

@@ -48,14 +48,14 @@ class CountedRecording {
   CoverageRequest Request() {
     return {.recording = recording_,
             .code = code_,
-            .inputs = inputs_,
+            .flow = {.inputs = inputs_,
+                     .make_decoder =
+                         [this] {
+                           const std::scoped_lock lock(mutex_);
+                           asked_.insert(std::this_thread::get_id());
+                           return MakeDecoder("native");
+                         }},
             .owners = owners_.owners(),
-            .make_decoder =
-                [this] {
-                  const std::scoped_lock lock(mutex_);
-                  asked_.insert(std::this_thread::get_id());
-                  return MakeDecoder("native");
-                },
             .check = {},
             .on_loss = {}};
   }

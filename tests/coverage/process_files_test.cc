@@ -30,13 +30,13 @@ CoverageCounts CountsOf(const std::string& file) {
   const StreamInputs inputs(*recording, *code, Resync::kEarliest);
   Threads threads(*recording);
   threads.GroupByThread(*recording, inputs);
-  return CountCoverage({.recording = *recording,
-                        .code = *code,
-                        .inputs = inputs,
-                        .owners = threads.owners(),
-                        .make_decoder = [] { return MakeDecoder("native"); },
-                        .check = {},
-                        .on_loss = {}})
+  return CountCoverage(
+             {.recording = *recording,
+              .code = *code,
+              .flow = {.inputs = inputs, .make_decoder = [] { return MakeDecoder("native"); }},
+              .owners = threads.owners(),
+              .check = {},
+              .on_loss = {}})
       .value();
 }
 

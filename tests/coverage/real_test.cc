@@ -52,13 +52,13 @@ CoverageCounts CountsOf(const RealInput& real) {
   const StreamInputs inputs(*recording, *code, Resync::kSyncPoint);
   Threads threads(*recording);
   threads.GroupByThread(*recording, inputs);
-  return CountCoverage({.recording = *recording,
-                        .code = *code,
-                        .inputs = inputs,
-                        .owners = threads.owners(),
-                        .make_decoder = [] { return MakeDecoder("native"); },
-                        .check = {},
-                        .on_loss = {}})
+  return CountCoverage(
+             {.recording = *recording,
+              .code = *code,
+              .flow = {.inputs = inputs, .make_decoder = [] { return MakeDecoder("native"); }},
+              .owners = threads.owners(),
+              .check = {},
+              .on_loss = {}})
       .value();
 }
 

@@ -21,10 +21,10 @@ OpenedTimeline::OpenedTimeline(const PerfRecording& which, const Change& change)
   functions = std::make_unique<SymbolFunctions>(*symbolizer);
   sources.emplace(TimelineSources{
       .recording = perf.recording,
-      .inputs = *perf.inputs,
+      .flow = {.inputs = *perf.inputs,
+               .make_decoder = [] { return Result<std::unique_ptr<Decoder>>(Engine("native")); }},
       .symbolizer = *symbolizer,
-      .functions = *functions,
-      .make_decoder = [] { return Result<std::unique_ptr<Decoder>>(Engine("native")); }});
+      .functions = *functions});
 }
 
 Timeline OpenedTimeline::Make(const TimelineOptions& options,

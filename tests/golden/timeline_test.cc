@@ -249,7 +249,7 @@ class CallNotes final : public CallListener, public PlayConsumer {
 
 TEST_P(TimelineTest, UsualCallsAreToldAsTheyWereOneByOne) {
   ASSERT_NO_FATAL_FAILURE(Open());
-  Player player(*opened_->perf.inputs, opened_->sources->make_decoder, {});
+  Player player(opened_->sources->flow, {});
   CallNotes each(*opened_->functions, UsualMoves::kEach);
   ASSERT_TRUE(player.Play(opened_->played, each));
   CallNotes together(*opened_->functions, UsualMoves::kTogether);
@@ -318,7 +318,7 @@ TEST_P(TimelineTruthTest, TrueSelfTimesLieInTheBounds) {
   ASSERT_FALSE(truth.every.empty());
   const Timeline timeline = Make();
   TrueSelfTimes times(*opened_->symbolizer, *opened_->functions, truth);
-  Player player(*opened_->perf.inputs, opened_->sources->make_decoder, {});
+  Player player(opened_->sources->flow, {});
   ASSERT_TRUE(player.Play(opened_->played, times));
   EXPECT_EQ(times.instructions(), truth.every.size());
   // Ahead of the first instruction behind a pause executing begins a little earlier.

@@ -35,9 +35,9 @@ const std::map<std::string_view, Frame> kFrames = {
 Result<CoverageCounts> CountsOf(const Session& session) {
   return CountCoverage({.recording = session.recording(),
                         .code = session.code(),
-                        .inputs = session.inputs(),
-                        .owners = session.threads().owners(),
-                        .make_decoder = [&session] { return session.NewDecoder(); }});
+                        .flow = {.inputs = session.inputs(),
+                                 .make_decoder = [&session] { return session.NewDecoder(); }},
+                        .owners = session.threads().owners()});
 }
 
 TEST(CoverageWriters, WriteAReportWithoutTheProgram) {

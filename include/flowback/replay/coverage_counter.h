@@ -21,6 +21,7 @@
 #include "flowback/model/block_counts.h"
 #include "flowback/model/recording.h"
 #include "flowback/replay/coverage_counts.h"
+#include "flowback/replay/flow_source.h"
 #include "flowback/replay/threads.h"
 
 namespace flowback {
@@ -52,11 +53,9 @@ class CoverageCounter final : public BlockCountConsumer {
 struct CoverageRequest {
   const Recording& recording;
   const RecordingCode& code;
-  const StreamInputs& inputs;
-  // Whose flow: streams of which they have no piece are not decoded.
+  FlowSource flow;
+  // The threads that are counted. Streams without a piece of theirs are not decoded.
   const std::vector<StreamOwner>& owners;
-  // Asked by any thread, for a decoder of its own.
-  std::function<Result<std::unique_ptr<Decoder>>()> make_decoder;
   // Asked about each stream that was decoded (law 1), by any thread. Empty: nobody is.
   std::function<Status(const ByteAccount&, const Stream&)> check{};
   // Told each loss in what was wanted, by one thread at a time. Empty: nobody is.

@@ -23,6 +23,7 @@
 #include "flowback/decode/stream_input.h"
 #include "flowback/decode/trace_source.h"
 #include "flowback/model/execution.h"
+#include "flowback/replay/flow_source.h"
 #include "flowback/replay/recording_clock.h"
 #include "flowback/replay/thread_flow.h"
 
@@ -84,6 +85,8 @@ class Player {
 
   // `inputs` must outlive it.
   Player(const StreamInputs& inputs, MakeDecoder make_decoder, PlayOptions options);
+  // As above. FlowSource::reaches takes the place of PlayOptions::reaches.
+  Player(const FlowSource& flow, PlayOptions options);
   // The same, of streams of any making. `source` must outlive it.
   Player(InputOf input_of, const TraceSource& source, MakeDecoder make_decoder,
          PlayOptions options);

@@ -20,10 +20,9 @@
 #include <vector>
 
 #include "flowback/base/error.h"
-#include "flowback/decode/decoder.h"
-#include "flowback/decode/stream_input.h"
 #include "flowback/model/recording.h"
 #include "flowback/replay/call_stack.h"
+#include "flowback/replay/flow_source.h"
 #include "flowback/replay/functions.h"
 #include "flowback/replay/recording_clock.h"
 #include "flowback/replay/symbolizer.h"
@@ -190,10 +189,9 @@ struct Timeline {
 // Must outlive the timeline.
 struct TimelineSources {
   const Recording& recording;
-  const StreamInputs& inputs;  // with times
+  FlowSource flow;  // with times
   Symbolizer& symbolizer;
   FunctionFinder& functions;
-  std::function<Result<std::unique_ptr<Decoder>>()> make_decoder;
   // The path a code section's file was recorded under; empty: as the section has it.
   std::function<std::string(const std::string& file)> recorded_path{};
 };
