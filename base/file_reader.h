@@ -7,7 +7,7 @@
 #include <span>
 
 #include "base/descriptor.h"
-#include "flowback/base/mapped_file.h"
+#include "base/mapped_file.h"
 
 namespace flowback {
 

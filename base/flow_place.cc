@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "flowback/model/flow_place.h"
+#include "flowback/model/flow_segment.h"
 
 namespace flowback {
 namespace {

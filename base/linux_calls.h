@@ -9,7 +9,7 @@
 #include <initializer_list>
 #include <optional>
 
-#include "flowback/base/linux_abi.h"
+#include "base/linux_abi.h"
 
 namespace flowback {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "flowback/base/mapped_file.h"
+#include "base/mapped_file.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "flowback/decode/effort.h"
+#include "decode/effort.h"
 
 namespace flowback {
 
@@ -8,7 +8,7 @@ const char* Key(SlowPacket reason) {
 #define FLOWBACK_SLOW_PACKET(name, key, text) \
   case SlowPacket::name:                      \
     return key;
-#include "flowback/decode/slow_packets.def"
+#include "decode/slow_packets.def"
 #undef FLOWBACK_SLOW_PACKET
   }
   return "?";
@@ -19,7 +19,7 @@ const char* Words(SlowPacket reason) {
 #define FLOWBACK_SLOW_PACKET(name, key, text) \
   case SlowPacket::name:                      \
     return text;
-#include "flowback/decode/slow_packets.def"
+#include "decode/slow_packets.def"
 #undef FLOWBACK_SLOW_PACKET
   }
   return "?";

@@ -3,6 +3,7 @@
 #include <mutex>
 #include <utility>
 
+#include "decode/stream_index.h"
 #include "flowback/decode/decoder.h"
 #include "flowback/decode/trace_source.h"
 

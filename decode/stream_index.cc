@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "flowback/decode/stream_index.h"
+#include "decode/stream_index.h"
 
 #include <utility>
 

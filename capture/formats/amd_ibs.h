@@ -3,9 +3,9 @@
 // PERF_SAMPLE_RAW: which features the unit has, then the registers, 64 bits each.
 #pragma once
 
+#include "base/recorded/event_sample.h"
 #include "capture/formats/field_reader.h"
 #include "flowback/base/bytes.h"
-#include "flowback/model/event_sample.h"
 #include "flowback/model/machine.h"
 
 namespace flowback::perf {

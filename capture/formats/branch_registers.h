@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "flowback/model/branch_records.h"
+#include "base/recorded/branch_records.h"
 
 namespace flowback {
 

@@ -56,7 +56,7 @@ class Fields {
 BranchKind KindNamed(std::string_view name) {
 #define FLOWBACK_BRANCH_KIND(id, text, meaning) \
   if (!name.empty() && name == std::string_view(text)) return BranchKind::id;
-#include "flowback/model/branch_kinds.def"
+#include "base/recorded/branch_kinds.def"
 #undef FLOWBACK_BRANCH_KIND
   return BranchKind::kNotTold;
 }

@@ -7,10 +7,10 @@
 #include <string>
 #include <string_view>
 
+#include "base/mapped_file.h"
+#include "capture/formats/samples.h"
 #include "flowback/base/bytes.h"
 #include "flowback/base/error.h"
-#include "flowback/base/mapped_file.h"
-#include "flowback/capture/samples.h"
 #include "flowback/model/recording.h"
 
 namespace flowback {

@@ -8,10 +8,10 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "base/mapped_file.h"
 #include "capture/formats/format.h"
 #include "capture/formats/perf_session.h"
 #include "capture/formats/text.h"
-#include "flowback/base/mapped_file.h"
 
 namespace flowback {
 namespace lldb {

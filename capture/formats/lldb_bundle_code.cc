@@ -6,10 +6,10 @@
 // recording's.
 #include <filesystem>
 
+#include "base/mapped_file.h"
 #include "capture/formats/lldb_bundle.h"
 #include "capture/formats/text.h"
 #include "decode/code/elf_file.h"
-#include "flowback/base/mapped_file.h"
 
 namespace flowback::lldb {
 namespace {

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "capture/formats/field_reader.h"
-#include "flowback/capture/named_regions.h"
+#include "capture/formats/named_regions.h"
 
 namespace flowback {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "flowback/capture/named_regions.h"
+#include "capture/formats/named_regions.h"
 
 #include <utility>
 

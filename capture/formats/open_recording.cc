@@ -2,13 +2,13 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/mapped_file.h"
+#include "base/recorded/pt_config.h"
 #include "capture/formats/format.h"
 #include "capture/formats/raw_pt.h"
 #include "capture/formats/raw_stream_owner.h"
 #include "capture/formats/tsc_reference.h"
-#include "flowback/base/mapped_file.h"
 #include "flowback/capture/open.h"
-#include "flowback/model/pt_config.h"
 
 namespace flowback {
 namespace {

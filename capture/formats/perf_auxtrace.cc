@@ -25,12 +25,12 @@
 #include <memory>
 #include <unordered_map>
 
+#include "base/recorded/pt_config.h"
 #include "base/saturated.h"
 #include "capture/formats/field_reader.h"
 #include "capture/formats/perf_layout.h"
 #include "capture/formats/snapshot_overlap.h"
 #include "capture/formats/text.h"
-#include "flowback/model/pt_config.h"
 
 namespace flowback::perf {
 namespace {

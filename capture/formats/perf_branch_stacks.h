@@ -11,12 +11,12 @@
 #include <utility>
 #include <vector>
 
+#include "base/recorded/branch_records.h"
 #include "capture/formats/field_reader.h"
 #include "capture/formats/perf_record_reader.h"
 #include "capture/formats/perf_sample_id.h"
 #include "capture/formats/repeated_stacks.h"
 #include "capture/formats/stored_stacks.h"
-#include "flowback/model/branch_records.h"
 #include "flowback/model/recording.h"
 
 namespace flowback::perf {

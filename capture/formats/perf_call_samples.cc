@@ -5,9 +5,9 @@
 #include <string>
 #include <utility>
 
+#include "base/kernel_address.h"
+#include "base/recorded/branch_records.h"
 #include "capture/formats/perf_branch_stacks.h"
-#include "flowback/model/branch_records.h"
-#include "flowback/model/kernel_address.h"
 
 namespace flowback::perf {
 namespace {

@@ -7,9 +7,9 @@
 #include <memory>
 #include <vector>
 
+#include "base/recorded/call_samples.h"
 #include "capture/formats/field_reader.h"
 #include "capture/formats/perf_sample_id.h"
-#include "flowback/model/call_samples.h"
 #include "flowback/model/recording.h"
 
 namespace flowback::perf {

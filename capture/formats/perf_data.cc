@@ -13,12 +13,12 @@
 #include <filesystem>
 #include <string_view>
 
+#include "base/mapped_file.h"
 #include "capture/formats/format.h"
 #include "capture/formats/perf_features.h"
 #include "capture/formats/perf_header.h"
 #include "capture/formats/perf_session.h"
 #include "capture/formats/text.h"
-#include "flowback/base/mapped_file.h"
 
 namespace flowback {
 namespace perf {

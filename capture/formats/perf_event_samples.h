@@ -7,10 +7,10 @@
 #include <string_view>
 #include <vector>
 
+#include "base/recorded/event_sample.h"
 #include "capture/formats/amd_ibs.h"
 #include "capture/formats/perf_record_reader.h"
 #include "capture/formats/perf_sample_id.h"
-#include "flowback/model/event_sample.h"
 #include "flowback/model/recording.h"
 
 namespace flowback::perf {

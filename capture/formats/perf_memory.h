@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "flowback/model/event_sample.h"
+#include "base/recorded/event_sample.h"
 
 namespace flowback::perf {
 

@@ -4,10 +4,10 @@
 
 #include <vector>
 
+#include "base/recorded/pt_config.h"
 #include "capture/formats/perf_header.h"
 #include "capture/formats/perf_record_reader.h"
 #include "flowback/model/machine.h"
-#include "flowback/model/pt_config.h"
 
 namespace flowback::perf {
 

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/mapped_file.h"
 #include "capture/formats/perf_auxtrace.h"
 #include "capture/formats/perf_branch_stacks.h"
 #include "capture/formats/perf_call_samples.h"
@@ -19,9 +20,8 @@
 #include "capture/formats/perf_sample_id.h"
 #include "capture/formats/perf_sched_switch.h"
 #include "capture/formats/record_decompressor.h"
+#include "capture/formats/samples.h"
 #include "capture/formats/time_order.h"
-#include "flowback/base/mapped_file.h"
-#include "flowback/capture/samples.h"
 #include "flowback/model/recording.h"
 
 namespace flowback::perf {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "capture/formats/raw_pt.h"
 
+#include "base/mapped_file.h"
 #include "capture/formats/format.h"
 #include "capture/formats/perf_session.h"
 #include "capture/formats/text.h"
 #include "decode/pt/packets/packet.h"
-#include "flowback/base/mapped_file.h"
 
 namespace flowback {
 namespace {

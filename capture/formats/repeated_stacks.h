@@ -13,7 +13,7 @@
 #include <span>
 #include <vector>
 
-#include "flowback/model/branch_records.h"
+#include "base/recorded/branch_records.h"
 
 namespace flowback::perf {
 

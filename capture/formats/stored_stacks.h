@@ -14,10 +14,10 @@
 #include <span>
 #include <vector>
 
+#include "base/recorded/branch_records.h"
 #include "capture/formats/perf_header.h"
 #include "capture/formats/perf_sample_id.h"
 #include "flowback/base/bytes.h"
-#include "flowback/model/branch_records.h"
 
 namespace flowback::perf {
 

@@ -20,9 +20,9 @@
 #include <optional>
 #include <variant>
 
+#include "base/recorded/pt_config.h"
 #include "capture/formats/text.h"
 #include "decode/pt/packets/packet.h"
-#include "flowback/model/pt_config.h"
 
 namespace flowback {
 namespace {

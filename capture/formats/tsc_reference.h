@@ -2,7 +2,7 @@
 // The bits of the time-stamp counter that TSC packets lack.
 #pragma once
 
-#include "flowback/model/pt_config.h"
+#include "base/recorded/pt_config.h"
 #include "flowback/model/recording.h"
 
 namespace flowback {

@@ -5,7 +5,7 @@
 
 #include "capture/formats/format.h"
 #include "capture/formats/perf_event_samples.h"
-#include "flowback/capture/samples.h"
+#include "capture/formats/samples.h"
 
 namespace flowback {
 

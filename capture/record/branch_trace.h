@@ -13,9 +13,9 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/recorded/branch_records.h"
 #include "capture/record/thread_clock.h"
 #include "flowback/base/bytes.h"
-#include "flowback/model/branch_records.h"
 #include "flowback/model/instruction.h"
 
 namespace flowback::record {

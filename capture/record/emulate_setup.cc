@@ -13,6 +13,7 @@
 
 #include "capture/record/emulate_engine.h"
 #include "capture/record/emulator_command.h"
+#include "capture/record/emulator_file.h"
 #include "capture/record/function_name.h"
 #include "capture/record/image_keeper.h"
 #include "capture/record/program_file.h"

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 // What an emulator's file says of it, without running it.
+#include "capture/record/emulator_file.h"
+
 #include <algorithm>
 #include <set>
 
+#include "base/mapped_file.h"
 #include "capture/record/elf_tables.h"
 #include "capture/record/plugin_interface.h"
-#include "flowback/base/mapped_file.h"
 #include "flowback/capture/record.h"
 
 namespace flowback {

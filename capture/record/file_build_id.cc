@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "capture/record/file_build_id.h"
 
+#include "base/mapped_file.h"
 #include "decode/code/elf_file.h"
-#include "flowback/base/mapped_file.h"
 
 namespace flowback::record {
 

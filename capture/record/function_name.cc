@@ -9,9 +9,9 @@
 #include <optional>
 #include <tuple>
 
+#include "base/mapped_file.h"
 #include "base/name_pattern.h"
 #include "capture/record/elf_tables.h"
-#include "flowback/base/mapped_file.h"
 
 namespace flowback::record {
 namespace {

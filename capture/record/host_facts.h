@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "capture/kernel/pmu.h"
+#include "capture/record/emulator_file.h"
 #include "flowback/capture/record.h"
 
 namespace flowback {

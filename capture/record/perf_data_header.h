@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
+#include "capture/formats/named_regions.h"
 #include "capture/record/feature_buffer.h"
 #include "capture/record/little_endian_buffer.h"
 #include "capture/record/trace_clock.h"
-#include "flowback/capture/named_regions.h"
 #include "flowback/model/recording.h"
 
 namespace flowback::record {

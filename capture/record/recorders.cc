@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 
+#include "capture/record/emulator_file.h"
 #include "capture/record/recorder.h"
 
 namespace flowback {

@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "capture/formats/named_regions.h"
 #include "capture/record/function_watch.h"
 #include "flowback/base/error.h"
-#include "flowback/capture/named_regions.h"
 
 namespace flowback::record {
 

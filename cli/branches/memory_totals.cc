@@ -4,11 +4,11 @@
 #include <iterator>
 #include <memory>
 
+#include "capture/formats/samples.h"
 #include "cli/branches/branch_totals.h"
 #include "cli/branches/memory_view.h"
 #include "cli/reading/reader_options.h"
 #include "cli/reading/stream_report.h"
-#include "flowback/capture/samples.h"
 #include "flowback/replay/player.h"
 #include "replay/samples/sample_assembler.h"
 

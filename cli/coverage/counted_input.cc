@@ -9,7 +9,7 @@
 #include "cli/reading/time_words.h"
 #include "cli/text/status.h"
 #include "flowback/replay/coverage_counter.h"
-#include "flowback/replay/span_decoder.h"
+#include "replay/flow/span_decoder.h"
 #include "replay/writers/text/printable.h"
 
 namespace flowback::cli {

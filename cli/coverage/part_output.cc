@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "cli/text/output.h"
-#include "flowback/replay/coverage_parts.h"
+#include "replay/coverage/coverage_parts.h"
 
 namespace flowback::cli {
 

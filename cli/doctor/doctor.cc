@@ -7,8 +7,10 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
+#include "base/mapped_file.h"
 #include "capture/kernel/linux_kernel.h"
 #include "capture/kernel/machine_tree.h"
+#include "capture/record/emulator_file.h"
 #include "capture/record/host_facts.h"
 #include "cli/command.h"
 #include "cli/doctor/doctor_trials.h"
@@ -16,7 +18,6 @@
 #include "cli/options/arguments.h"
 #include "cli/text/output.h"
 #include "cli/text/status.h"
-#include "flowback/base/mapped_file.h"
 #include "flowback/capture/record.h"
 #include "replay/writers/text/printable.h"
 

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "capture/record/emulator_file.h"
+
 namespace flowback::cli {
 namespace {
 

@@ -8,6 +8,7 @@
 #include <utility>
 #include <variant>
 
+#include "base/recorded/call_samples.h"
 #include "cli/branches/branch_totals.h"
 #include "cli/command.h"
 #include "cli/export/profile_choice.h"
@@ -15,7 +16,6 @@
 #include "cli/reading/reading_command.h"
 #include "cli/reading/reading_job.h"
 #include "cli/text/status.h"
-#include "flowback/model/call_samples.h"
 #include "replay/writers/export/export_input.h"
 #include "replay/writers/writers.h"
 

@@ -8,9 +8,9 @@
 #include <span>
 #include <vector>
 
+#include "capture/formats/named_regions.h"
 #include "cli/info/info_report.h"
 #include "cli/text/counters.h"
-#include "flowback/capture/named_regions.h"
 #include "replay/writers/text/printable.h"
 
 namespace flowback::cli {

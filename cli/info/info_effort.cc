@@ -6,14 +6,15 @@
 
 #include <nlohmann/json.hpp>
 
-#include "flowback/decode/effort.h"
+#include "decode/effort.h"
 
 namespace flowback::cli {
 namespace {
 
 DecodeEffort EffortOf(const InfoReport& report) {
   DecodeEffort effort;
-  for (const StreamInfo& info : report.streams) effort.Append(info.summary.effort);
+  for (const StreamInfo& info : report.streams)
+    if (info.summary.effort != nullptr) effort.Append(*info.summary.effort);
   return effort;
 }
 

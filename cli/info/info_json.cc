@@ -5,12 +5,12 @@
 #include <string>
 #include <string_view>
 
+#include "base/recorded/call_samples.h"
+#include "capture/formats/named_regions.h"
 #include "cli/info/info_effort.h"
 #include "cli/info/info_report.h"
 #include "cli/reading/stream_report.h"
 #include "cli/text/counters.h"
-#include "flowback/capture/named_regions.h"
-#include "flowback/model/call_samples.h"
 
 namespace flowback::cli {
 namespace {

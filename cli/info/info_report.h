@@ -11,9 +11,9 @@
 #include "cli/reading/opened_recording.h"
 #include "cli/text/output.h"
 #include "cli/text/process_ends.h"
+#include "decode/stream_index.h"
 #include "flowback/decode/decoder.h"
 #include "flowback/decode/recording_code.h"
-#include "flowback/decode/stream_index.h"
 #include "flowback/replay/time_account.h"
 
 namespace flowback::cli {

@@ -7,12 +7,12 @@
 #include <string>
 #include <vector>
 
+#include "base/recorded/call_samples.h"
 #include "cli/info/info_counters.h"
 #include "cli/info/info_effort.h"
 #include "cli/info/info_report.h"
 #include "cli/reading/image_report.h"
 #include "cli/reading/stream_report.h"
-#include "flowback/model/call_samples.h"
 #include "replay/writers/text/printable.h"
 
 namespace flowback::cli {

@@ -20,7 +20,7 @@
 
 #include "cli/listing/flow_printer.h"
 #include "cli/text/output.h"
-#include "flowback/replay/flow_source.h"
+#include "flowback/replay/threads.h"
 
 namespace flowback::cli {
 

@@ -16,8 +16,7 @@
 #include "flowback/decode/flow_reader.h"
 #include "flowback/model/block_batch.h"
 #include "flowback/model/flow_segment.h"
-#include "flowback/replay/flow_source.h"
-#include "flowback/replay/thread_flow.h"
+#include "flowback/replay/threads.h"
 
 namespace flowback::cli {
 

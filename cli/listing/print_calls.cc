@@ -24,7 +24,7 @@
 #include "cli/listing/off_cpu.h"
 #include "cli/listing/source_columns.h"
 #include "flowback/replay/call_stack.h"
-#include "flowback/replay/exec_times.h"
+#include "replay/calls/exec_times.h"
 #include "replay/writers/text/json.h"
 #include "replay/writers/text/printable.h"
 

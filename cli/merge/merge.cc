@@ -16,7 +16,7 @@
 #include "cli/options/arguments.h"
 #include "cli/text/output.h"
 #include "cli/text/status.h"
-#include "flowback/replay/coverage_parts.h"
+#include "replay/coverage/coverage_parts.h"
 #include "replay/writers/text/json.h"
 
 namespace flowback::cli {

@@ -12,7 +12,7 @@
 #include <cstring>
 #include <string>
 
-#include "flowback/base/mapped_file.h"
+#include "base/mapped_file.h"
 
 namespace flowback::cli {
 namespace {

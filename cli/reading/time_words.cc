@@ -9,6 +9,7 @@
 #include <optional>
 #include <string_view>
 
+#include "base/recorded/call_samples.h"
 #include "cli/text/quantity.h"
 #include "cli/text/status.h"
 

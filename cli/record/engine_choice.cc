@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "capture/record/emulator_file.h"
 #include "capture/record/host_facts.h"
 #include "capture/record/program_file.h"
 #include "cli/text/status.h"

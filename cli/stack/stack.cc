@@ -18,9 +18,10 @@
 #include "cli/stack/stack_report.h"
 #include "cli/text/status.h"
 #include "cli/text/terminal_session.h"
-#include "flowback/replay/exec_times.h"
-#include "flowback/replay/kept_stacks.h"
 #include "flowback/replay/player.h"
+#include "replay/calls/exec_times.h"
+#include "replay/calls/kept_stacks.h"
+#include "replay/calls/stack_taker.h"
 #include "replay/timeline/kept_times.h"
 
 namespace flowback::cli {

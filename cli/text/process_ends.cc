@@ -9,7 +9,7 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
-#include "flowback/decode/space_at.h"
+#include "decode/code/space_at.h"
 #include "flowback/replay/source_lines.h"
 #include "flowback/replay/symbolizer.h"
 

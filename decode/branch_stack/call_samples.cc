@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-#include "flowback/model/call_samples.h"
+#include "base/recorded/call_samples.h"
 
-#include "flowback/model/branch_records.h"
+#include "base/recorded/branch_records.h"
 
 namespace flowback {
 

@@ -4,9 +4,9 @@
 
 #include <cstdint>
 
+#include "base/recorded/branch_records.h"
 #include "decode/branch_stack/straight_line.h"
 #include "decode/flow/block_graph.h"
-#include "flowback/model/branch_records.h"
 #include "flowback/model/execution.h"
 
 namespace flowback::branch_stack {

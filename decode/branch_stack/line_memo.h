@@ -15,10 +15,10 @@
 #include <utility>
 #include <vector>
 
+#include "base/recorded/branch_records.h"
 #include "decode/branch_stack/straight_line.h"
 #include "decode/flow/block_graph.h"
 #include "flowback/base/flow_digest.h"
-#include "flowback/model/branch_records.h"
 
 namespace flowback::branch_stack {
 

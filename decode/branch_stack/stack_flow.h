@@ -19,6 +19,7 @@
 #include <string>
 #include <vector>
 
+#include "base/recorded/branch_records.h"
 #include "decode/branch_stack/line_memo.h"
 #include "decode/branch_stack/line_totals.h"
 #include "decode/branch_stack/stack_records.h"
@@ -26,7 +27,6 @@
 #include "decode/flow/code_view.h"
 #include "flowback/decode/decoder.h"
 #include "flowback/decode/flow_reader.h"
-#include "flowback/model/branch_records.h"
 
 namespace flowback::branch_stack {
 

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "decode/branch_stack/stack_records.h"
+#include "decode/stream_index.h"
 
 namespace flowback::branch_stack {
 namespace {

@@ -6,9 +6,9 @@
 #include <memory>
 #include <string_view>
 
-#include "flowback/decode/stream_index.h"
+#include "base/recorded/branch_records.h"
+#include "decode/stream_index.h"
 #include "flowback/decode/trace_source.h"
-#include "flowback/model/branch_records.h"
 #include "flowback/model/recording.h"
 
 namespace flowback::branch_stack {

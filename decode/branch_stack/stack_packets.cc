@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "base/hex.h"
+#include "base/recorded/branch_records.h"
 #include "decode/branch_stack/stack_index.h"
 #include "decode/branch_stack/stack_records.h"
-#include "flowback/model/branch_records.h"
 
 namespace flowback::branch_stack {
 namespace {

@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/recorded/branch_records.h"
 #include "flowback/base/joined_bytes.h"
-#include "flowback/model/branch_records.h"
 #include "flowback/model/recording.h"
 
 namespace flowback::branch_stack {

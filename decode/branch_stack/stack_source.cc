@@ -3,12 +3,13 @@
 #include <string>
 #include <utility>
 
+#include "base/recorded/branch_records.h"
 #include "decode/branch_stack/stack_decoder.h"
 #include "decode/branch_stack/stack_index.h"
 #include "decode/branch_stack/stack_packets.h"
+#include "decode/stream_index.h"
 #include "flowback/decode/decoder.h"
 #include "flowback/decode/trace_source.h"
-#include "flowback/model/branch_records.h"
 
 namespace flowback {
 namespace {

@@ -10,10 +10,10 @@
 #include <tuple>
 #include <utility>
 
+#include "base/mapped_file.h"
 #include "decode/code/disk_cache.h"
 #include "decode/code/elf_file.h"
 #include "flowback/base/error.h"
-#include "flowback/base/mapped_file.h"
 #include "flowback/decode/code_image.h"
 
 namespace flowback {

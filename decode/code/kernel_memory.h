@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "base/descriptor.h"
+#include "base/mapped_file.h"
 #include "decode/code/core_file.h"
 #include "decode/code/image_store.h"
 #include "flowback/base/error.h"
-#include "flowback/base/mapped_file.h"
 #include "flowback/model/recording.h"
 
 namespace flowback {

@@ -6,8 +6,8 @@
 #include <variant>
 #include <vector>
 
+#include "base/kernel_address.h"
 #include "base/text_words.h"
-#include "flowback/model/kernel_address.h"
 
 namespace flowback {
 

@@ -8,10 +8,10 @@
 #include <cstdint>
 #include <optional>
 
+#include "base/recorded/pt_config.h"
 #include "decode/pt/packets/packet.h"
 #include "decode/pt/reciprocal.h"
 #include "flowback/model/machine.h"
-#include "flowback/model/pt_config.h"
 
 namespace flowback::pt {
 

@@ -2,9 +2,9 @@
 // Processor errata that change how packets are to be read, by CPU.
 #pragma once
 
+#include "base/recorded/pt_config.h"
 #include "decode/pt/packets/packet.h"
 #include "flowback/model/machine.h"
-#include "flowback/model/pt_config.h"
 
 namespace flowback::pt {
 

@@ -45,6 +45,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/recorded/pt_config.h"
+#include "decode/effort.h"
 #include "decode/flow/program_change.h"
 #include "decode/pt/clock.h"
 #include "decode/pt/counted_flow.h"
@@ -66,7 +68,6 @@
 #include "decode/pt/tracing_limits.h"
 #include "flowback/base/joined_bytes.h"
 #include "flowback/decode/decoder.h"
-#include "flowback/model/pt_config.h"
 
 namespace flowback::pt {
 

@@ -2,6 +2,7 @@
 // FlowEngine's hot loops: TNT and TIP packets at branches where nothing special happens.
 #pragma once
 
+#include "decode/effort.h"
 #include "decode/pt/flow_walk.h"
 
 namespace flowback::pt {

@@ -8,6 +8,7 @@
 // and so are those behind it for as long as the sink must see each block.
 #pragma once
 
+#include "decode/effort.h"
 #include "decode/pt/flow_hot.h"
 #include "decode/pt/path_memo.h"
 #include "decode/pt/quick_packets.h"

@@ -13,12 +13,12 @@
 #include <cstdint>
 #include <span>
 
+#include "decode/effort.h"
 #include "decode/pt/clock.h"
 #include "decode/pt/flow_names.h"
 #include "decode/pt/packet_ending.h"
 #include "decode/pt/path_memo.h"
 #include "flowback/base/flow_digest.h"
-#include "flowback/decode/effort.h"
 #include "flowback/model/execution.h"
 
 namespace flowback::pt {

@@ -12,10 +12,11 @@
 #include <type_traits>
 #include <variant>
 
+#include "base/recorded/pt_config.h"
+#include "decode/effort.h"
 #include "decode/pt/flow_engine.h"
 #include "decode/pt/flow_rounds.h"
 #include "decode/pt/packets/packet_groups.h"
-#include "flowback/model/pt_config.h"
 
 namespace flowback::pt {
 

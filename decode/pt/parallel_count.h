@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "base/threads.h"
+#include "decode/effort.h"
 #include "decode/pt/block_counting_sink.h"
 #include "decode/pt/flow_engine.h"
 #include "decode/pt/flow_names.h"
@@ -81,7 +82,7 @@ class ParallelCounter {
     if (!parts_.empty() && parts_.front().totals.first_tsc == 0)
       parts_.front().totals.first_tsc = first_tsc_;
     summary.parts = std::move(parts_);
-    summary.effort = effort_;
+    summary.effort = std::make_shared<const DecodeEffort>(effort_);
     return summary;
   }
   ParallelReport report() const { return report_; }

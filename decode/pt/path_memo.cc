@@ -5,6 +5,7 @@
 #include <span>
 #include <utility>
 
+#include "decode/effort.h"
 #include "decode/pt/time_estimator.h"
 #include "flowback/model/execution.h"
 

@@ -52,6 +52,7 @@
 #include <vector>
 
 #include "base/zeroed_pool.h"
+#include "decode/effort.h"
 #include "decode/flow/block_counter.h"
 #include "decode/flow/block_marks.h"
 #include "decode/pt/effect_table.h"
@@ -59,7 +60,6 @@
 #include "decode/pt/path_key.h"
 #include "decode/pt/path_walk.h"
 #include "decode/pt/return_stack.h"
-#include "flowback/decode/effort.h"
 
 namespace flowback::pt {
 

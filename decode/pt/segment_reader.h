@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/recorded/pt_config.h"
 #include "decode/nobody.h"
 #include "decode/pt/batch_sink.h"
 #include "decode/pt/block_counting_sink.h"
@@ -19,7 +20,6 @@
 #include "decode/pt/memo_cache.h"
 #include "decode/pt/state/state_parts.h"
 #include "flowback/decode/flow_reader.h"
-#include "flowback/model/pt_config.h"
 
 namespace flowback::pt {
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "decode/pt/sinks.h"
 
+#include "decode/effort.h"
+
 namespace flowback::pt {
 
 FlowTotals CountingSink::TakeTotals() {
@@ -61,7 +63,7 @@ FlowSummary CountingSink::Summary() && {
   FlowSummary summary;
   for (const FlowPart& part : parts_) summary.Append(part.totals);
   summary.parts = std::move(parts_);
-  summary.effort = effort_;
+  summary.effort = std::make_shared<const DecodeEffort>(effort_);
   return summary;
 }
 

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "decode/effort.h"
 #include "decode/pt/flow_names.h"
 #include "decode/pt/flow_sink.h"
 #include "decode/pt/path_memo.h"

@@ -32,13 +32,13 @@
 #include <vector>
 
 #include "base/queue.h"
+#include "base/recorded/pt_config.h"
 #include "decode/pt/clock.h"
 #include "decode/pt/flow_names.h"
 #include "decode/pt/packet_ending.h"
 #include "decode/pt/time_course.h"
 #include "decode/pt/time_marks.h"
 #include "flowback/model/execution.h"
-#include "flowback/model/pt_config.h"
 
 namespace flowback::pt {
 

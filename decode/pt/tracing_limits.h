@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <optional>
 
+#include "base/recorded/pt_config.h"
 #include "decode/pt/errata.h"
 #include "decode/pt/flow_names.h"
-#include "flowback/model/pt_config.h"
 
 namespace flowback::pt {
 

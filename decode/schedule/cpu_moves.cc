@@ -21,6 +21,7 @@
 #include <utility>
 
 #include "decode/schedule/merge_stretches.h"
+#include "decode/stream_index.h"
 
 namespace flowback {
 namespace {

@@ -9,6 +9,7 @@
 #include <variant>
 
 #include "decode/schedule/stay_changes.h"
+#include "decode/stream_index.h"
 #include "flowback/decode/decoder.h"
 
 namespace flowback {

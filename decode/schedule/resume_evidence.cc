@@ -5,6 +5,8 @@
 #include <span>
 #include <variant>
 
+#include "decode/stream_index.h"
+
 namespace flowback {
 namespace {
 

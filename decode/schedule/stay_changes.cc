@@ -16,6 +16,8 @@
 #include <span>
 #include <utility>
 
+#include "decode/stream_index.h"
+
 namespace flowback {
 namespace {
 

@@ -12,9 +12,8 @@
 
 // The execution, element by element.
 #include "flowback/model/execution.h"       // block runs, events and losses; ExecutionConsumer
-#include "flowback/replay/cursor_group.h"   // cursors of several threads at one time
 #include "flowback/replay/player.h"         // plays threads to a consumer, decoding in parallel
-#include "flowback/replay/thread_cursor.h"  // goes through a thread's flow, forward and backward
+#include "flowback/replay/thread_cursor.h"  // goes through threads' flow, forward and backward
 
 // Analyses.
 #include "flowback/replay/call_stack.h"        // a model of calls, fed with flow

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "flowback/model/execution.h"
-#include "flowback/model/flow_place.h"
+#include "flowback/model/flow_segment.h"
 #include "flowback/replay/player.h"
 #include "replay/branches/code_places.h"
 #include "replay/flow/space_numbers.h"

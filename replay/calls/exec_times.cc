@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "flowback/replay/exec_times.h"
+#include "replay/calls/exec_times.h"
 
 #include <algorithm>
 #include <variant>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "flowback/replay/kept_stacks.h"
+#include "replay/calls/kept_stacks.h"
 
 #include <algorithm>
 #include <chrono>
@@ -11,6 +11,7 @@
 
 #include "flowback/model/flow_segment.h"
 #include "replay/calls/stack_chain.h"
+#include "replay/calls/stack_taker.h"
 #include "replay/flow/index_disk.h"
 #include "replay/flow/share_search.h"
 #include "replay/flow/space_names.h"

@@ -9,15 +9,15 @@
 // that are left. What the chain has between two that were found is no call that the hardware saw;
 // what it has behind the last one goes on where the hardware's knowledge ends, unless the hardware
 // knows that it does not.
-#include "flowback/replay/sampled_stack.h"
+#include "replay/calls/sampled_stack.h"
 
 #include <algorithm>
 #include <array>
 #include <unordered_map>
 #include <utility>
 
+#include "base/kernel_address.h"
 #include "decode/instruction/classify.h"
-#include "flowback/model/kernel_address.h"
 
 namespace flowback {
 namespace {

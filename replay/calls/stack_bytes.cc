@@ -4,6 +4,7 @@
 // calls.
 #include <utility>
 
+#include "base/linux_abi.h"
 #include "replay/calls/call_bytes.h"
 #include "replay/calls/call_flow.h"
 #include "replay/calls/stack_set.h"

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "replay/calls/stack_taker.h"
+
 namespace flowback {
 
 bool StackChain::Add(uint32_t share, const std::vector<uint8_t>& state, uint64_t most) {

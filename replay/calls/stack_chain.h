@@ -15,6 +15,7 @@
 #include "base/number_bytes.h"
 #include "flowback/base/bytes.h"
 #include "flowback/replay/thread_stack.h"
+#include "replay/calls/stack_taker.h"
 
 namespace flowback {
 

@@ -2,7 +2,7 @@
 // Frame by frame: the table of the file at the program counter says where the frame begins and
 // where the caller's registers are, which then are those of the next frame. Where the file has no
 // table for the code, the code itself may say so (replay/symbols/frame_scan.h).
-#include "flowback/replay/stack_unwinder.h"
+#include "replay/calls/stack_unwinder.h"
 
 #include <array>
 #include <bit>

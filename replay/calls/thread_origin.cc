@@ -5,9 +5,10 @@
 #include <utility>
 #include <variant>
 
-#include "flowback/replay/exec_times.h"
 #include "flowback/replay/recording_clock.h"
 #include "flowback/replay/thread_stack.h"
+#include "replay/calls/exec_times.h"
+#include "replay/calls/stack_taker.h"
 
 namespace flowback {
 namespace {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/number_bytes.h"
+#include "replay/calls/stack_taker.h"
 
 namespace flowback {
 namespace {

@@ -5,10 +5,10 @@
 #include <utility>
 #include <variant>
 
+#include "base/mapped_file.h"
 #include "decode/code/image_search.h"
 #include "decode/code/kernel_code.h"
 #include "decode/code/remapped_text.h"
-#include "flowback/base/mapped_file.h"
 
 namespace flowback {
 namespace {

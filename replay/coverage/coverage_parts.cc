@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "flowback/replay/coverage_parts.h"
+#include "replay/coverage/coverage_parts.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -10,10 +10,10 @@
 #include <tuple>
 #include <utility>
 
+#include "base/mapped_file.h"
 #include "base/number_bytes.h"
 #include "base/saturated.h"
 #include "decode/code/kept_images.h"
-#include "flowback/base/mapped_file.h"
 
 namespace flowback {
 namespace {

@@ -9,9 +9,9 @@
 #include <unordered_map>
 #include <utility>
 
-#include "flowback/replay/static_lines.h"
 #include "replay/coverage/line_counts.h"
 #include "replay/coverage/reachable_code.h"
+#include "replay/coverage/static_lines.h"
 
 namespace flowback {
 namespace {

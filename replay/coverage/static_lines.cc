@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "flowback/replay/static_lines.h"
+#include "replay/coverage/static_lines.h"
 
 #include <algorithm>
 #include <string_view>

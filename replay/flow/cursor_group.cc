@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-#include "flowback/replay/cursor_group.h"
-
 #include <list>
 #include <optional>
 #include <vector>
+
+#include "flowback/replay/thread_cursor.h"
 
 namespace flowback {
 

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "base/hex.h"
+#include "base/mapped_file.h"
 #include "base/number_bytes.h"
 #include "decode/code/disk_cache.h"
 #include "decode/code/file_numbers.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "flowback/replay/span_decoder.h"
+#include "replay/flow/span_decoder.h"
 
 #include "base/block_part.h"
 #include "flowback/model/block_batch.h"

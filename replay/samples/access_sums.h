@@ -17,8 +17,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/recorded/event_sample.h"
 #include "flowback/decode/code_image.h"
-#include "flowback/model/event_sample.h"
 #include "replay/branches/branch_sums.h"
 #include "replay/branches/code_places.h"
 

@@ -15,7 +15,7 @@
 #include <functional>
 #include <utility>
 
-#include "flowback/model/event_sample.h"
+#include "base/recorded/event_sample.h"
 #include "flowback/model/execution.h"
 
 namespace flowback {

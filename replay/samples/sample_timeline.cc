@@ -8,8 +8,8 @@
 #include <tuple>
 #include <utility>
 
-#include "flowback/decode/space_at.h"
-#include "flowback/model/kernel_address.h"
+#include "base/kernel_address.h"
+#include "decode/code/space_at.h"
 #include "flowback/replay/player.h"
 #include "replay/samples/sampled_strip.h"
 #include "replay/threads/stream_times.h"

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "flowback/decode/space_at.h"
+#include "decode/code/space_at.h"
 
 namespace flowback {
 namespace {

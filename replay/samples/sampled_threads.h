@@ -9,11 +9,11 @@
 #include <string_view>
 #include <vector>
 
+#include "base/recorded/call_samples.h"
 #include "flowback/decode/recording_code.h"
-#include "flowback/model/call_samples.h"
 #include "flowback/model/recording.h"
-#include "flowback/replay/sampled_stack.h"
 #include "flowback/replay/threads.h"
+#include "replay/calls/sampled_stack.h"
 #include "replay/calls/stack_names.h"
 
 namespace flowback {

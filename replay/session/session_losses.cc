@@ -4,7 +4,7 @@
 #include <set>
 #include <utility>
 
-#include "flowback/base/mapped_file.h"
+#include "base/mapped_file.h"
 #include "replay/account/laws.h"
 #include "replay/flow/index_disk.h"
 #include "replay/flow/index_key.h"

@@ -4,8 +4,9 @@
 #include <map>
 #include <utility>
 
-#include "flowback/replay/exec_times.h"
-#include "flowback/replay/span_decoder.h"
+#include "replay/calls/exec_times.h"
+#include "replay/calls/stack_taker.h"
+#include "replay/flow/span_decoder.h"
 #include "replay/session/session_impl.h"
 
 namespace flowback {

@@ -20,7 +20,7 @@
 #include <string_view>
 #include <vector>
 
-#include "flowback/base/mapped_file.h"
+#include "base/mapped_file.h"
 #include "flowback/model/recording.h"
 
 namespace flowback::symbols {

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "flowback/base/mapped_file.h"
+#include "base/mapped_file.h"
 
 namespace flowback::symbols {
 

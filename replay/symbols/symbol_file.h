@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "flowback/base/mapped_file.h"
+#include "base/mapped_file.h"
 #include "flowback/model/recording.h"
 
 namespace flowback::symbols {

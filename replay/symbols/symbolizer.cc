@@ -9,7 +9,7 @@
 #include <optional>
 #include <unordered_map>
 
-#include "flowback/model/kernel_address.h"
+#include "base/kernel_address.h"
 #include "replay/symbols/debug_file.h"
 #include "replay/symbols/elf_symbols.h"
 #include "replay/symbols/jit_names.h"

@@ -7,8 +7,8 @@
 #include <ctime>
 #include <memory>
 
+#include "base/recorded/call_samples.h"
 #include "flowback/decode/trace_source.h"
-#include "flowback/model/call_samples.h"
 
 namespace flowback {
 namespace {

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
-#include "flowback/replay/thread_flow.h"
-
 #include <algorithm>
 #include <map>
 #include <tuple>
 
 #include "flowback/model/block_batch.h"
+#include "flowback/replay/threads.h"
 #include "replay/flow/filtered_decoder.h"
 
 namespace flowback {

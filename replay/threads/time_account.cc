@@ -14,7 +14,7 @@
 #include <utility>
 #include <variant>
 
-#include "flowback/replay/thread_flow.h"
+#include "flowback/replay/threads.h"
 #include "replay/threads/class_spans.h"
 #include "replay/threads/flow_accountant.h"
 

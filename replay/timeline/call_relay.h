@@ -12,7 +12,6 @@
 
 #include "base/ordered_pipeline.h"
 #include "flowback/model/block_batch.h"
-#include "flowback/model/cycle_mark.h"
 #include "flowback/model/execution.h"
 #include "flowback/replay/call_stack.h"
 #include "replay/timeline/thread_teller.h"

@@ -20,7 +20,7 @@
 #include <optional>
 #include <vector>
 
-#include "flowback/model/cycle_mark.h"
+#include "flowback/model/execution.h"
 #include "replay/timeline/call_tree.h"
 
 namespace flowback {

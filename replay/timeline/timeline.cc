@@ -6,8 +6,8 @@
 #include <string>
 #include <utility>
 
-#include "flowback/replay/exec_times.h"
 #include "flowback/replay/player.h"
+#include "replay/calls/exec_times.h"
 #include "replay/timeline/call_relay.h"
 #include "replay/timeline/function_sums.h"
 #include "replay/timeline/thread_teller.h"

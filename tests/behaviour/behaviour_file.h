@@ -31,9 +31,9 @@
 #include <string>
 #include <vector>
 
+#include "base/recorded/pt_config.h"
 #include "flowback/base/error.h"
 #include "flowback/decode/decoder.h"
-#include "flowback/model/pt_config.h"
 
 namespace flowback::behaviour {
 

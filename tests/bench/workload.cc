@@ -3,9 +3,9 @@
 
 #include <filesystem>
 
+#include "base/recorded/pt_config.h"
 #include "flowback/capture/open.h"
 #include "flowback/decode/recording_code.h"
-#include "flowback/model/pt_config.h"
 #include "tests/golden/generated.h"
 
 namespace flowback::bench {

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "base/recorded/pt_config.h"
 #include "flowback/decode/decoder.h"
-#include "flowback/model/pt_config.h"
 
 namespace flowback::bench {
 

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "base/sanitized.h"
-#include "flowback/replay/coverage_parts.h"
+#include "replay/coverage/coverage_parts.h"
 #include "tests/bounds/hostile_files.h"
 
 namespace flowback::test {

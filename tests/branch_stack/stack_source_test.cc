@@ -2,6 +2,7 @@
 // What a stream of branch stacks tells without the code.
 #include <gtest/gtest.h>
 
+#include "decode/stream_index.h"
 #include "flowback/decode/trace_source.h"
 #include "tests/branch_stack/stacks.h"
 

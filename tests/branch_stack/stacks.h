@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "base/hex.h"
+#include "base/recorded/branch_records.h"
 #include "decode/branch_stack/stack_decoder.h"
 #include "flowback/decode/decoder.h"
-#include "flowback/model/branch_records.h"
 #include "tests/support/flow_of.h"
 
 namespace flowback::testing {

@@ -17,6 +17,7 @@
 #include "flowback/replay/player.h"
 #include "flowback/replay/symbolizer.h"
 #include "flowback/replay/thread_stack.h"
+#include "replay/calls/stack_taker.h"
 #include "tests/cli/run_program.h"
 #include "tests/support/host.h"
 

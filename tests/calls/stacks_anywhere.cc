@@ -12,11 +12,12 @@
 #include <vector>
 
 #include "flowback/decode/trace_source.h"
-#include "flowback/replay/exec_times.h"
-#include "flowback/replay/kept_stacks.h"
 #include "flowback/replay/player.h"
 #include "flowback/replay/recording_clock.h"
 #include "flowback/replay/thread_stack.h"
+#include "replay/calls/exec_times.h"
+#include "replay/calls/kept_stacks.h"
+#include "replay/calls/stack_taker.h"
 #include "tests/support/random.h"
 
 namespace flowback::calls_test {

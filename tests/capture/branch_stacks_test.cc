@@ -9,10 +9,10 @@
 #include <string>
 
 #include "base/hex.h"
+#include "base/recorded/branch_records.h"
 #include "capture/formats/perf_branch_stacks.h"
 #include "capture/formats/perf_layout.h"
 #include "flowback/capture/open.h"
-#include "flowback/model/branch_records.h"
 #include "tests/capture/temporary_file.h"
 #include "tests/support/perf_data_builder.h"
 #include "tests/support/perf_data_converter.h"

@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
+#include "base/recorded/pt_config.h"
 #include "capture/formats/perf_layout.h"
 #include "flowback/capture/open.h"
-#include "flowback/model/pt_config.h"
 #include "tests/capture/temporary_file.h"
 #include "tests/golden/shared_traces.h"
 #include "tests/support/perf_data_builder.h"

@@ -4,9 +4,9 @@
 
 #include <sstream>
 
+#include "base/recorded/pt_config.h"
 #include "capture/formats/perf_layout.h"
 #include "capture/formats/perf_pt_config.h"
-#include "flowback/model/pt_config.h"
 #include "tests/capture/temporary_file.h"
 #include "tests/support/perf_data_builder.h"
 

@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <map>
 
-#include "flowback/base/mapped_file.h"
+#include "base/mapped_file.h"
+#include "base/recorded/branch_records.h"
+#include "base/recorded/pt_config.h"
 #include "flowback/capture/open.h"
-#include "flowback/model/branch_records.h"
-#include "flowback/model/pt_config.h"
 #include "tests/golden/shared_traces.h"
 
 namespace flowback {

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "flowback/model/branch_records.h"
+#include "base/recorded/branch_records.h"
 #include "flowback/model/recording.h"
 #include "tests/capture/temporary_file.h"
 

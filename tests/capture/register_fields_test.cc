@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "flowback/model/branch_records.h"
+#include "base/recorded/branch_records.h"
 #include "flowback/model/recording.h"
 #include "tests/capture/register_dump.h"
 

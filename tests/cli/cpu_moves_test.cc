@@ -12,8 +12,8 @@
 #include <set>
 #include <tuple>
 
+#include "base/recorded/pt_config.h"
 #include "flowback/capture/open.h"
-#include "flowback/model/pt_config.h"
 #include "tests/cli/real_recordings.h"
 #include "tests/cli/run_program.h"
 #include "tests/support/cpu_mover.h"

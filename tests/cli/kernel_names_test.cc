@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "base/kernel_address.h"
 #include "base/text_words.h"
-#include "flowback/model/kernel_address.h"
 #include "tests/cli/run_program.h"
 #include "tests/support/host.h"
 

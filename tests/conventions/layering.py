@@ -12,9 +12,9 @@ ROOMS = {
     "base": (["include/flowback/base/"], []),
     "model": (["include/flowback/model/", "base/"], ["base"]),
     # What a kind of trace was recorded with: for its source, and for those who read and write it.
-    "pt_config": (["include/flowback/model/pt_config.h"], ["base", "model"]),
+    "pt_config": (["base/recorded/pt_config.h"], ["base", "model"]),
     "branch_records": (
-        ["include/flowback/model/branch_records.h", "include/flowback/model/branch_kinds.def"],
+        ["base/recorded/branch_records.h", "base/recorded/branch_kinds.def"],
         ["base", "model"],
     ),
     "packets": (["decode/pt/packets/"], _FIRST),

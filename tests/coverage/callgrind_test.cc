@@ -6,8 +6,8 @@
 #include <map>
 #include <string>
 
+#include "base/mapped_file.h"
 #include "decode/code/elf_file.h"
-#include "flowback/base/mapped_file.h"
 #include "flowback/capture/open.h"
 #include "flowback/replay/coverage_counter.h"
 #include "flowback/replay/threads.h"

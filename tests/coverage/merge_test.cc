@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "flowback/replay/coverage_parts.h"
+#include "replay/coverage/coverage_parts.h"
 #include "tests/cli/run_program.h"
 #include "tests/coverage/random_counts.h"
 

@@ -10,8 +10,8 @@
 #include "flowback/capture/open.h"
 #include "flowback/capture/record.h"
 #include "flowback/replay/coverage_counter.h"
-#include "flowback/replay/coverage_parts.h"
 #include "flowback/replay/threads.h"
+#include "replay/coverage/coverage_parts.h"
 #include "tests/cli/run_program.h"
 #include "tests/record/emulated.h"
 

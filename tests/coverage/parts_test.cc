@@ -5,7 +5,7 @@
 #include <random>
 
 #include "decode/code/kept_images.h"
-#include "flowback/replay/coverage_parts.h"
+#include "replay/coverage/coverage_parts.h"
 #include "tests/coverage/random_counts.h"
 
 namespace flowback::testing {

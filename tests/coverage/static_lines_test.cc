@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Lines of whole objects, held against what addr2line says of each instruction.
-#include "flowback/replay/static_lines.h"
+#include "replay/coverage/static_lines.h"
 
 #include <gtest/gtest.h>
 

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <sstream>
 
+#include "decode/effort.h"
 #include "decode/pt/native_decoder.h"
 #include "tests/support/flow_consumers.h"
 #ifdef FLOWBACK_HAVE_LIBIPT
@@ -243,7 +244,7 @@ void ExpectSameWithEvents(Decoder& decoder, const DecodeInput& input, const Flow
   ExpectSameSum(*sum, serial);
   // Packets at the borders of losses are read again by the one and not by the other.
   if (serial.losses.empty()) {
-    EXPECT_EQ(sum->effort.All(), serial.effort.All());
+    EXPECT_EQ(sum->effort->All(), serial.effort->All());
   }
   EXPECT_EQ(events.losses, serial.LossCount());
   EXPECT_EQ(events.blocks, 0u);
@@ -258,7 +259,7 @@ void ExpectSameInParallel(Decoder& decoder, const DecodeInput& input, const Flow
     SCOPED_TRACE("pieces of " + std::to_string(segment_bytes));
     const FlowSummary sum = SummarizeAll(decoder, parallel);
     ExpectSameSum(sum, serial);
-    EXPECT_EQ(sum.effort.All(), serial.effort.All());
+    EXPECT_EQ(sum.effort->All(), serial.effort->All());
   }
 }
 

@@ -17,6 +17,7 @@
 #include <memory>
 #include <string>
 
+#include "decode/effort.h"
 #include "decode/pt/packets/packet.h"
 #include "decode/pt/packets/packet_groups.h"
 #include "tests/differential/harness.h"
@@ -82,7 +83,7 @@ void ExpectSameSums(const Subject& subject, Decoder& native) {
   EXPECT_EQ(sum.bytes_lost, seen.account.lost);
   // Each packet was taken by heart, or is counted by why not.
   if (sum.losses.empty()) {
-    EXPECT_EQ(sum.effort.All(), PacketsIn(subject.stream().bytes));
+    EXPECT_EQ(sum.effort->All(), PacketsIn(subject.stream().bytes));
   }
 }
 

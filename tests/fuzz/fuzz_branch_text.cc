@@ -5,9 +5,9 @@
 #include <cstdlib>
 #include <string>
 
+#include "base/recorded/branch_records.h"
 #include "capture/formats/format.h"
 #include "flowback/base/joined_bytes.h"
-#include "flowback/model/branch_records.h"
 
 namespace {
 

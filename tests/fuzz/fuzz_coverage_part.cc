@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "decode/code/kept_images.h"
-#include "flowback/replay/coverage_parts.h"
+#include "replay/coverage/coverage_parts.h"
 
 namespace {
 

@@ -11,14 +11,14 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "base/recorded/branch_records.h"
 #include "capture/formats/format.h"
 #include "capture/formats/perf_event_samples.h"
 #include "capture/formats/perf_layout.h"
 #include "decode/pt/packets/packet_writer.h"
 #include "flowback/decode/recording_code.h"
 #include "flowback/decode/stream_input.h"
-#include "flowback/model/branch_records.h"
-#include "flowback/replay/thread_flow.h"
+#include "flowback/replay/threads.h"
 #include "tests/samples/access_file.h"
 #include "tests/support/perf_data_builder.h"
 #include "tests/support/perf_data_converter.h"

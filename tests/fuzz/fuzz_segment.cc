@@ -6,10 +6,10 @@
 #include <memory>
 #include <vector>
 
+#include "base/recorded/pt_config.h"
 #include "decode/pt/native_decoder.h"
 #include "decode/pt/packets/packet_writer.h"
 #include "flowback/decode/decoder.h"
-#include "flowback/model/pt_config.h"
 #include "tests/fuzz/segment_input.h"
 
 namespace flowback::testing {

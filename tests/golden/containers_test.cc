@@ -10,9 +10,9 @@
 #include <fstream>
 #include <iterator>
 
+#include "base/recorded/pt_config.h"
 #include "flowback/capture/open.h"
 #include "flowback/decode/recording_code.h"
-#include "flowback/model/pt_config.h"
 #include "tests/golden/engines.h"
 #include "tests/golden/shared_traces.h"
 #include "tests/support/perf_data_converter.h"

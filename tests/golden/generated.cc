@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <sstream>
 
-#include "flowback/model/pt_config.h"
+#include "base/recorded/pt_config.h"
 #include "tests/golden/shared_traces.h"
 
 namespace flowback::golden {

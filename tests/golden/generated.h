@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
+#include "base/mapped_file.h"
+#include "base/recorded/pt_config.h"
 #include "flowback/base/flow_digest.h"
-#include "flowback/base/mapped_file.h"
 #include "flowback/decode/decoder.h"
-#include "flowback/model/pt_config.h"
 
 namespace flowback::golden {
 

@@ -13,10 +13,10 @@
 #include <utility>
 #include <vector>
 
+#include "base/recorded/pt_config.h"
 #include "flowback/capture/open.h"
 #include "flowback/decode/recording_code.h"
 #include "flowback/decode/stream_input.h"
-#include "flowback/model/pt_config.h"
 #include "tests/code/temporary_folder.h"
 #include "tests/golden/perf_recordings.h"
 #include "tests/golden/shared_traces.h"

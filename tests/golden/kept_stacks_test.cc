@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Stacks anywhere in the generated recordings, whole and damaged, from kept ones: what playing each
 // thread from its begin tells.
-#include "flowback/replay/kept_stacks.h"
+#include "replay/calls/kept_stacks.h"
 
 #include <gtest/gtest.h>
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <tuple>
 
-#include "flowback/replay/thread_flow.h"
+#include "flowback/replay/threads.h"
 #include "tests/golden/engines.h"
 #include "tests/golden/perf_recordings.h"
 #include "tests/golden/shared_traces.h"

@@ -5,7 +5,7 @@
 #include <functional>
 
 #include "flowback/capture/open.h"
-#include "flowback/replay/thread_flow.h"
+#include "flowback/replay/threads.h"
 #include "tests/golden/engines.h"
 #include "tests/golden/shared_traces.h"
 #include "tests/support/random.h"

@@ -15,7 +15,7 @@
 #include <cstdio>
 #include <map>
 
-#include "flowback/model/pt_config.h"
+#include "base/recorded/pt_config.h"
 #include "tests/golden/engines.h"
 #include "tests/golden/generated.h"
 #include "tests/golden/shared_traces.h"

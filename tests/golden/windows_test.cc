@@ -9,8 +9,9 @@
 #include <fstream>
 #include <iterator>
 
+#include "decode/stream_index.h"
 #include "flowback/capture/open.h"
-#include "flowback/replay/thread_flow.h"
+#include "flowback/replay/threads.h"
 #include "flowback/replay/time_account.h"
 #include "tests/golden/engines.h"
 #include "tests/golden/perf_recordings.h"

@@ -10,10 +10,10 @@
 #include <unordered_set>
 #include <vector>
 
+#include "base/mapped_file.h"
 #include "base/sanitized.h"
 #include "decode/instruction/aarch64/word.h"
 #include "decode/instruction/computation.h"
-#include "flowback/base/mapped_file.h"
 
 namespace flowback {
 namespace {

@@ -25,11 +25,11 @@
 #include <unordered_set>
 #include <vector>
 
+#include "base/mapped_file.h"
 #include "decode/instruction/classify.h"
 #include "decode/instruction/disassemble.h"
 #include "decode/instruction/x86/disassemble.h"
 #include "decode/instruction/x86/llvm_fallback.h"
-#include "flowback/base/mapped_file.h"
 #include "flowback/model/execution.h"
 #include "tests/support/places.h"
 

@@ -12,10 +12,10 @@
 #include <string_view>
 #include <utility>
 
+#include "base/recorded/pt_config.h"
 #include "decode/pt/packets/psb.h"
 #include "flowback/capture/open.h"
 #include "flowback/decode/recording_code.h"
-#include "flowback/model/pt_config.h"
 #include "tests/golden/generated.h"
 #include "tests/golden/shared_traces.h"
 #include "tests/golden/time_truth.h"

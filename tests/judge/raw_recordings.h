@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
+#include "base/recorded/pt_config.h"
 #include "flowback/base/flow_digest.h"
 #include "flowback/decode/code_image.h"
 #include "flowback/decode/decoder.h"
-#include "flowback/model/pt_config.h"
 #include "tests/judge/true_flow.h"
 
 namespace flowback::judge {

@@ -6,6 +6,8 @@
 // A thread's true flow is that of its stays on the undamaged CPUs, one after the other, whose
 // digest is the generator's. Of the damaged recording every instruction that is told as a thread's
 // must be one that this thread executed, and come in the order in which it did.
+#include "flowback/replay/threads.h"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -29,7 +31,6 @@
 #include "flowback/capture/open.h"
 #include "flowback/decode/recording_code.h"
 #include "flowback/decode/stream_input.h"
-#include "flowback/replay/thread_flow.h"
 #include "tests/golden/perf_recordings.h"
 #include "tests/golden/shared_traces.h"
 #include "tests/judge/aux_losses.h"

@@ -7,11 +7,11 @@
 #include <memory>
 #include <utility>
 
+#include "base/recorded/pt_config.h"
 #include "decode/pt/errata.h"
 #include "decode/pt/packets/packet.h"
 #include "decode/pt/packets/packet_groups.h"
 #include "decode/pt/packets/psb.h"
-#include "flowback/model/pt_config.h"
 #include "tests/support/flow_consumers.h"
 #include "tests/support/flow_of.h"
 

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "flowback/model/pt_config.h"
+#include "base/recorded/pt_config.h"
 #include "tests/differential/harness.h"
 #include "tests/support/flow_of.h"
 

@@ -9,12 +9,13 @@
 #include <string>
 #include <vector>
 
+#include "base/recorded/pt_config.h"
 #include "decode/pt/native_decoder.h"
 #include "decode/pt/packets/psb.h"
 #include "decode/pt/source/index_stream.h"
 #include "decode/pt/source/packet_walk.h"
+#include "decode/stream_index.h"
 #include "flowback/base/joined_bytes.h"
-#include "flowback/model/pt_config.h"
 #include "tests/differential/harness.h"
 
 namespace flowback::testing {

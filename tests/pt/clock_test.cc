@@ -6,8 +6,8 @@
 #include <optional>
 #include <vector>
 
+#include "base/recorded/pt_config.h"
 #include "decode/pt/packets/packet_writer.h"
-#include "flowback/model/pt_config.h"
 
 namespace flowback::pt {
 namespace {

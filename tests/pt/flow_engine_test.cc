@@ -8,11 +8,11 @@
 #include <utility>
 #include <vector>
 
+#include "base/recorded/pt_config.h"
 #include "decode/pt/clock.h"
 #include "decode/pt/native_decoder.h"
 #include "decode/pt/packets/packet.h"
 #include "decode/pt/packets/packet_writer.h"
-#include "flowback/model/pt_config.h"
 #include "tests/flow/test_code.h"
 
 namespace flowback::pt {

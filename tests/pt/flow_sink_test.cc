@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "decode/effort.h"
 #include "decode/flow/code_view.h"
 #include "decode/nobody.h"
 #include "decode/pt/flow_bind.h"
@@ -79,7 +80,7 @@ TEST(EventSink, TakesThePathOfAPacketThatACycTimes) {
       decoder->SummarizeTimed(input, nobody);  // what is known by then
   ASSERT_TRUE(again);
   EXPECT_EQ(again->digest, stream.truth.digest);
-  EXPECT_GT(again->effort.fast, 10 * again->effort.Of(SlowPacket::kTime));
+  EXPECT_GT(again->effort->fast, 10 * again->effort->Of(SlowPacket::kTime));
 }
 
 TEST(FlowSink, TheDefaultsSufficeToCount) {

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "decode/effort.h"
 #include "flowback/model/execution.h"
 #include "tests/flow/test_code.h"
 

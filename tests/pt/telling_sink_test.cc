@@ -6,7 +6,7 @@
 
 #include <string>
 
-#include "flowback/model/pt_config.h"
+#include "base/recorded/pt_config.h"
 
 namespace flowback::pt {
 namespace {

@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
+#include "base/recorded/pt_config.h"
 #include "decode/pt/native_decoder.h"
 #include "decode/pt/packets/packet.h"
 #include "decode/pt/packets/packet_writer.h"
-#include "flowback/model/pt_config.h"
 #include "tests/flow/test_code.h"
 #include "tests/support/exact_flow.h"
 

@@ -7,9 +7,9 @@
 #include <functional>
 #include <map>
 
+#include "base/recorded/branch_records.h"
 #include "flowback/decode/decoder.h"
 #include "flowback/decode/trace_source.h"
-#include "flowback/model/branch_records.h"
 #include "tests/record/event_simulated.h"
 #include "tests/support/flow_of.h"
 #include "tests/support/kernel/branch_source.h"

@@ -14,9 +14,9 @@
 #include <future>
 #include <sstream>
 
+#include "base/recorded/pt_config.h"
 #include "capture/record/output_file.h"
 #include "flowback/capture/open.h"
-#include "flowback/model/pt_config.h"
 #include "tests/record/recorded.h"
 
 namespace flowback::record_test {

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <set>
 
+#include "capture/record/emulator_file.h"
 #include "tests/record/emulated.h"
 #include "tests/record/recorded.h"
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "flowback/model/flow_place.h"
+#include "flowback/model/flow_segment.h"
 #include "replay/samples/sample_assembler.h"
 #include "tests/golden/generated.h"
 #include "tests/golden/shared_traces.h"

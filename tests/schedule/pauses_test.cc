@@ -5,10 +5,11 @@
 #include <optional>
 #include <vector>
 
+#include "base/recorded/pt_config.h"
 #include "decode/pt/packets/packet.h"
 #include "decode/pt/packets/packet_writer.h"
 #include "decode/pt/source/index_stream.h"
-#include "flowback/model/pt_config.h"
+#include "decode/stream_index.h"
 
 namespace flowback {
 namespace {

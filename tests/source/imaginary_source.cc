@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 
+#include "decode/stream_index.h"
 #include "flowback/decode/decoder.h"
 #include "flowback/decode/trace_source.h"
 

@@ -11,10 +11,11 @@
 #include <utility>
 #include <vector>
 
+#include "decode/stream_index.h"
 #include "flowback/decode/recording_code.h"
 #include "flowback/decode/stream_input.h"
 #include "flowback/decode/trace_source.h"
-#include "flowback/replay/thread_flow.h"
+#include "flowback/replay/threads.h"
 #include "flowback/replay/time_account.h"
 #include "tests/source/imaginary_source.h"
 #include "tests/support/flow_of.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What one pass over a stream tells is what the slower ways tell: reading packet by packet, asking
 // for single times, decoding. On generated streams, whole and damaged.
-#include "flowback/decode/stream_index.h"
+#include "decode/stream_index.h"
 
 #include <gtest/gtest.h>
 

@@ -4,11 +4,11 @@
 
 #include <gtest/gtest.h>
 
+#include "base/recorded/pt_config.h"
 #include "decode/pt/errata.h"
 #include "decode/pt/packets/packet.h"
 #include "decode/pt/packets/psb.h"
 #include "flowback/decode/decoder.h"
-#include "flowback/model/pt_config.h"
 
 namespace flowback::accounts {
 

@@ -4,11 +4,11 @@
 #include <random>
 #include <variant>
 
+#include "base/recorded/pt_config.h"
 #include "decode/pt/clock.h"
 #include "decode/pt/packets/packet.h"
 #include "decode/pt/packets/packet_groups.h"
 #include "decode/pt/packets/packet_writer.h"
-#include "flowback/model/pt_config.h"
 
 namespace flowback::support {
 namespace {

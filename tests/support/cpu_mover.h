@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/recorded/pt_config.h"
 #include "flowback/base/bytes.h"
 #include "flowback/model/machine.h"
-#include "flowback/model/pt_config.h"
 
 namespace flowback::support {
 

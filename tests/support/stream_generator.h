@@ -7,11 +7,11 @@
 #include <string>
 #include <vector>
 
+#include "base/recorded/pt_config.h"
 #include "flowback/base/flow_digest.h"
 #include "flowback/decode/code_image.h"
 #include "flowback/model/instruction.h"
 #include "flowback/model/machine.h"
-#include "flowback/model/pt_config.h"
 
 namespace flowback::testing {
 

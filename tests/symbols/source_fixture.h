@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "flowback/base/mapped_file.h"
+#include "base/mapped_file.h"
 #include "flowback/decode/code_image.h"
 
 namespace flowback::test {

@@ -15,7 +15,7 @@
 #include <string>
 #include <string_view>
 
-#include "flowback/base/mapped_file.h"
+#include "base/mapped_file.h"
 #include "tests/golden/shared_traces.h"
 #include "tests/support/places.h"
 

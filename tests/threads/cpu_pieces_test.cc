@@ -17,7 +17,7 @@
 #include "decode/pt/native_decoder.h"
 #include "decode/pt/packets/packet_writer.h"
 #include "flowback/decode/recording_code.h"
-#include "flowback/replay/thread_flow.h"
+#include "flowback/replay/threads.h"
 #include "flowback/replay/time_account.h"
 #include "tests/support/flow_consumers.h"
 

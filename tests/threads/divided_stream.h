@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "decode/pt/packets/psb.h"
-#include "flowback/replay/thread_flow.h"
+#include "flowback/replay/threads.h"
 #include "tests/differential/harness.h"
 #include "tests/support/random.h"
 

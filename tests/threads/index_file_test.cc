@@ -17,7 +17,6 @@
 
 #include "base/own_build.h"
 #include "decode/code/disk_cache.h"
-#include "flowback/replay/cursor_group.h"
 #include "flowback/replay/thread_cursor.h"
 #include "replay/flow/index_content.h"
 #include "tests/code/temporary_folder.h"

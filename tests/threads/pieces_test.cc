@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "flowback/model/block_batch.h"
-#include "flowback/replay/thread_flow.h"
+#include "flowback/replay/threads.h"
 #include "tests/differential/harness.h"
 #include "tests/support/flow_consumers.h"
 #include "tests/threads/divided_stream.h"

@@ -13,9 +13,9 @@
 #include <random>
 #include <string>
 
+#include "base/recorded/pt_config.h"
 #include "decode/pt/packets/packet_writer.h"
 #include "flowback/decode/recording_code.h"
-#include "flowback/model/pt_config.h"
 
 namespace flowback {
 namespace {

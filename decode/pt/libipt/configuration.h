@@ -4,9 +4,9 @@
 
 #include <intel-pt.h>
 
+#include "base/recorded/pt_config.h"
 #include "flowback/base/bytes.h"
 #include "flowback/model/machine.h"
-#include "flowback/model/pt_config.h"
 
 namespace flowback::libipt {
 

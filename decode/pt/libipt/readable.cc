@@ -3,9 +3,9 @@
 
 #include <cstring>
 
+#include "base/recorded/pt_config.h"
 #include "decode/pt/libipt/configuration.h"
 #include "decode/pt/libipt/handles.h"
-#include "flowback/model/pt_config.h"
 
 namespace flowback::libipt {
 namespace {

@@ -9,10 +9,10 @@
 #include <optional>
 #include <vector>
 
+#include "base/recorded/pt_config.h"
 #include "flowback/base/bytes.h"
 #include "flowback/base/error.h"
 #include "flowback/model/machine.h"
-#include "flowback/model/pt_config.h"
 
 namespace flowback::libipt {
 

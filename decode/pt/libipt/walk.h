@@ -8,6 +8,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/recorded/pt_config.h"
 #include "decode/pt/libipt/code_reader.h"
 #include "decode/pt/libipt/flow_writer.h"
 #include "decode/pt/libipt/handles.h"
@@ -16,7 +17,6 @@
 #include "flowback/base/bytes.h"
 #include "flowback/base/error.h"
 #include "flowback/model/machine.h"
-#include "flowback/model/pt_config.h"
 
 namespace flowback::libipt {
 

@@ -16,6 +16,7 @@
 #include "decode/pt/packets/psb.h"
 #include "decode/pt/source/packet_walk.h"
 #include "decode/pt/source/pauses.h"
+#include "decode/stream_index.h"
 
 namespace flowback::pt {
 namespace {

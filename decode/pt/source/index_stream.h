@@ -5,9 +5,9 @@
 #include <functional>
 #include <memory>
 
-#include "flowback/decode/stream_index.h"
+#include "base/recorded/pt_config.h"
+#include "decode/stream_index.h"
 #include "flowback/model/machine.h"
-#include "flowback/model/pt_config.h"
 #include "flowback/model/recording.h"
 
 namespace flowback::pt {

@@ -4,9 +4,9 @@
 
 #include <memory>
 
+#include "base/recorded/pt_config.h"
 #include "flowback/decode/trace_source.h"
 #include "flowback/model/machine.h"
-#include "flowback/model/pt_config.h"
 #include "flowback/model/recording.h"
 
 namespace flowback::pt {

@@ -4,6 +4,7 @@
 #include <variant>
 
 #include "decode/pt/packets/packet_groups.h"
+#include "decode/stream_index.h"
 
 namespace flowback::pt {
 namespace {

@@ -8,11 +8,11 @@
 #include <utility>
 #include <vector>
 
+#include "base/recorded/pt_config.h"
 #include "decode/pt/clock.h"
 #include "decode/pt/packets/packet.h"
-#include "flowback/decode/stream_index.h"
+#include "decode/stream_index.h"
 #include "flowback/model/machine.h"
-#include "flowback/model/pt_config.h"
 
 namespace flowback::pt {
 

@@ -2,13 +2,14 @@
 // Intel PT as a source of trace. What each question needs is in a file of its own.
 #include <utility>
 
+#include "base/recorded/pt_config.h"
 #include "decode/pt/source/index_stream.h"
 #include "decode/pt/source/packet_batches.h"
 #include "decode/pt/source/settings.h"
 #include "decode/pt/source/sync_points.h"
+#include "decode/stream_index.h"
 #include "flowback/decode/decoder.h"
 #include "flowback/decode/trace_source.h"
-#include "flowback/model/pt_config.h"
 
 namespace flowback {
 namespace {

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/recorded/pt_config.h"
 #include "flowback/decode/trace_source.h"
-#include "flowback/model/pt_config.h"
 
 namespace flowback::pt {
 

@@ -12,7 +12,6 @@
 
 #include "flowback/base/error.h"
 #include "flowback/base/flow_digest.h"
-#include "flowback/capture/named_regions.h"
 #include "flowback/capture/record_options.h"
 #include "flowback/model/counters.h"
 #include "flowback/model/recording.h"
@@ -186,23 +185,5 @@ struct RecorderInfo {
 std::span<const RecorderInfo> Recorders();
 // Null: there is none of that name.
 const RecorderInfo* FindRecorder(std::string_view name);
-
-// What an emulator's ELF file says about loading plugins.
-struct EmulatorPlugins {
-  int interface_version = 0;       // of QEMU's plugin interface, up to the newest known; 0: none
-  bool linked_statically = false;  // so it can load none, whatever it was built for
-};
-EmulatorPlugins PluginsOf(const std::string& emulator);
-// How to get an emulator that loads plugins, where there is no emulator.
-inline constexpr const char* kInstallEmulator =
-    "sudo apt-get install qemu-user (Debian 12's: Debian 13's can't load plugins)";
-// Why the emulator loads none, and what can be done about it.
-Error NoPlugins(const std::string& emulator, const EmulatorPlugins& plugins);
-
-// Whether the engine "emulate" can work here; the error says what is missing and how to get it.
-Status CheckEmulator(const RecordOptions& options);
-// The same, and whether the options' command is a program that it can run: of those that this
-// machine runs, 32-bit ones are none. A command that can't be run at all is not its matter.
-Status CheckEmulated(const RecordOptions& options);
 
 }  // namespace flowback

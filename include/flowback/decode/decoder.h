@@ -13,7 +13,6 @@
 #include "flowback/base/error.h"
 #include "flowback/base/flow_digest.h"
 #include "flowback/decode/code_image.h"
-#include "flowback/decode/effort.h"
 #include "flowback/decode/flow_reader.h"
 #include "flowback/decode/schedule.h"
 #include "flowback/model/block_counts.h"
@@ -22,6 +21,8 @@
 #include "flowback/model/recording.h"
 
 namespace flowback {
+
+struct DecodeEffort;  // decode/effort.h
 
 // After an error: at the first packet that gives a full state, or at the next sync point as libipt
 // does.
@@ -105,7 +106,7 @@ struct FlowPart {
 // Totals of one stream, and of its parts in order; those of the parts add up to the stream's.
 struct FlowSummary : FlowTotals {
   std::vector<FlowPart> parts;
-  DecodeEffort effort;  // of a decoder that knows anything by heart; else all zero
+  std::shared_ptr<const DecodeEffort> effort;  // null: the decoder does not count it
 };
 
 // The account of one pass, for law 1, in the source's unit (TraceUnit): bytes of most.

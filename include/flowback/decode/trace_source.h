@@ -23,7 +23,6 @@
 #include <vector>
 
 #include "flowback/base/error.h"
-#include "flowback/decode/stream_index.h"
 #include "flowback/model/execution.h"
 #include "flowback/model/machine.h"
 #include "flowback/model/recording.h"
@@ -31,6 +30,8 @@
 namespace flowback {
 
 class Decoder;
+struct Pause;        // decode/stream_index.h
+struct StreamIndex;  // decode/stream_index.h
 
 // Part of a stream, half-open.
 struct StreamRange {

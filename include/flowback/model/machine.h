@@ -55,7 +55,7 @@ struct TracedLevels {
 
 // The settings of a kind of trace: a value that only its source opens, and those who read or write
 // recordings of that kind. Everybody else passes it on. Intel PT's are in
-// flowback/model/pt_config.h.
+// base/recorded/pt_config.h.
 class TraceConfig {
  public:
   TraceConfig() = default;

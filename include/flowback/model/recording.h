@@ -15,12 +15,13 @@
 #include "flowback/base/bytes.h"
 #include "flowback/base/error.h"
 #include "flowback/base/joined_bytes.h"
-#include "flowback/base/mapped_file.h"
 #include "flowback/model/counters.h"
 #include "flowback/model/execution.h"
 #include "flowback/model/machine.h"
 
 namespace flowback {
+
+class MappedFile;  // base/mapped_file.h
 
 // A GNU build-id: 1 to 20 bytes; empty when unknown.
 struct BuildId {
@@ -245,6 +246,16 @@ struct Recording {
   // The mapped files among it. CheckWhole(files) tells whether all that was read of them so far was
   // there.
   std::vector<std::shared_ptr<const MappedFile>> files;
+};
+
+// All regions of one name that a program gave to parts of its run (flowback/self.h), in all
+// threads. A region that began and did not end ran to the end of its thread or of the recording.
+struct NamedRegion {
+  std::string name;
+  uint64_t begun = 0;
+  uint64_t ended = 0;
+  uint64_t total_ns = 0;  // of those that ended, by the program's clock or the recording's
+  uint64_t longest_ns = 0;
 };
 
 }  // namespace flowback

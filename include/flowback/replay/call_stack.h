@@ -19,7 +19,6 @@
 #include <vector>
 
 #include "flowback/base/bytes.h"
-#include "flowback/base/linux_abi.h"
 #include "flowback/model/block_batch.h"
 #include "flowback/model/execution.h"
 #include "flowback/model/machine.h"
@@ -27,7 +26,8 @@
 
 namespace flowback {
 
-class SpaceNames;  // replay/flow/space_names.h
+class SpaceNames;               // replay/flow/space_names.h
+enum class LinuxAbi : uint8_t;  // base/linux_abi.h
 
 // How a call came onto the stack.
 enum class CallEntry : uint8_t {
@@ -92,7 +92,7 @@ struct UntracedGap {
   // Of kSystemCall: its number, where somebody wants it and the code ahead of it proves it; and in
   // which of Linux's tables that stands.
   std::optional<uint32_t> call_number;
-  LinuxAbi call_abi = LinuxAbi::kX86_64;
+  LinuxAbi call_abi{};  // x86-64 by default
 };
 
 // When a call was left.

@@ -21,7 +21,6 @@
 #include "flowback/model/block_counts.h"
 #include "flowback/model/recording.h"
 #include "flowback/replay/coverage_counts.h"
-#include "flowback/replay/flow_source.h"
 #include "flowback/replay/threads.h"
 
 namespace flowback {

@@ -28,7 +28,7 @@
 #include "flowback/decode/recording_code.h"
 #include "flowback/decode/stream_input.h"
 #include "flowback/model/flow_segment.h"
-#include "flowback/replay/thread_flow.h"
+#include "flowback/replay/threads.h"
 
 namespace flowback {
 

@@ -23,9 +23,8 @@
 #include "flowback/decode/stream_input.h"
 #include "flowback/decode/trace_source.h"
 #include "flowback/model/execution.h"
-#include "flowback/replay/flow_source.h"
 #include "flowback/replay/recording_clock.h"
-#include "flowback/replay/thread_flow.h"
+#include "flowback/replay/threads.h"
 
 namespace flowback {
 

@@ -22,11 +22,10 @@
 #include "flowback/base/error.h"
 #include "flowback/model/recording.h"
 #include "flowback/replay/call_stack.h"
-#include "flowback/replay/flow_source.h"
 #include "flowback/replay/functions.h"
 #include "flowback/replay/recording_clock.h"
 #include "flowback/replay/symbolizer.h"
-#include "flowback/replay/thread_flow.h"
+#include "flowback/replay/threads.h"
 #include "flowback/replay/time_account.h"
 
 namespace flowback {

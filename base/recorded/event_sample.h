@@ -15,7 +15,7 @@ namespace flowback {
 // Where data was found, or code of a sampled fetch.
 enum class MemoryLevel : uint8_t {
 #define FLOWBACK_MEMORY_LEVEL(name, text, meaning) name,
-#include "flowback/model/memory_levels.def"
+#include "base/recorded/memory_levels.def"
 #undef FLOWBACK_MEMORY_LEVEL
 };
 // As it is printed; empty where it is not told.
@@ -24,7 +24,7 @@ constexpr const char* Name(MemoryLevel level) {
 #define FLOWBACK_MEMORY_LEVEL(name, text, meaning) \
   case MemoryLevel::name:                          \
     return text;
-#include "flowback/model/memory_levels.def"
+#include "base/recorded/memory_levels.def"
 #undef FLOWBACK_MEMORY_LEVEL
   }
   return "";
@@ -69,7 +69,7 @@ struct SampledBranch {
 // Registers when the event happened, or when its sample was written (x86).
 enum class SampledRegister : uint8_t {
 #define FLOWBACK_SAMPLED_REGISTER(name, text) name,
-#include "flowback/model/sampled_registers.def"
+#include "base/recorded/sampled_registers.def"
 #undef FLOWBACK_SAMPLED_REGISTER
 };
 constexpr const char* Name(SampledRegister name) {
@@ -77,7 +77,7 @@ constexpr const char* Name(SampledRegister name) {
 #define FLOWBACK_SAMPLED_REGISTER(name, text) \
   case SampledRegister::name:                 \
     return text;
-#include "flowback/model/sampled_registers.def"
+#include "base/recorded/sampled_registers.def"
 #undef FLOWBACK_SAMPLED_REGISTER
   }
   return "";

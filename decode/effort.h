@@ -10,12 +10,12 @@ namespace flowback {
 
 enum class SlowPacket : uint8_t {
 #define FLOWBACK_SLOW_PACKET(name, key, text) name,
-#include "flowback/decode/slow_packets.def"
+#include "decode/slow_packets.def"
 #undef FLOWBACK_SLOW_PACKET
 };
 constexpr size_t kSlowPackets = 0
 #define FLOWBACK_SLOW_PACKET(name, key, text) +1
-#include "flowback/decode/slow_packets.def"
+#include "decode/slow_packets.def"
 #undef FLOWBACK_SLOW_PACKET
     ;
 

@@ -8,8 +8,8 @@
 #include <memory>
 #include <vector>
 
+#include "base/recorded/call_samples.h"
 #include "flowback/decode/code_image.h"
-#include "flowback/model/call_samples.h"
 #include "flowback/model/code_mode.h"
 
 namespace flowback {

@@ -27,6 +27,7 @@
 #include "flowback/replay/flow_index.h"
 #include "flowback/replay/symbolizer.h"
 #include "flowback/replay/thread_stack.h"
+#include "replay/calls/stack_taker.h"
 
 namespace flowback {
 

@@ -15,11 +15,11 @@
 #include <memory>
 #include <string_view>
 
+#include "base/kernel_address.h"
+#include "base/recorded/call_samples.h"
 #include "flowback/base/bytes.h"
-#include "flowback/model/call_samples.h"
 #include "flowback/model/code_mode.h"
 #include "flowback/model/execution.h"
-#include "flowback/model/kernel_address.h"
 #include "flowback/model/machine.h"
 
 namespace flowback {
@@ -30,7 +30,7 @@ inline constexpr std::string_view kBranchStacks = "branch_stack";
 // What hardware or its driver calls the branch. One row of branch_kinds.def each.
 enum class BranchKind : uint8_t {
 #define FLOWBACK_BRANCH_KIND(name, text, meaning) name,
-#include "flowback/model/branch_kinds.def"
+#include "base/recorded/branch_kinds.def"
 #undef FLOWBACK_BRANCH_KIND
 };
 // As perf prints it; empty where the hardware does not tell.
@@ -39,7 +39,7 @@ constexpr const char* Name(BranchKind kind) {
 #define FLOWBACK_BRANCH_KIND(name, text, meaning) \
   case BranchKind::name:                          \
     return text;
-#include "flowback/model/branch_kinds.def"
+#include "base/recorded/branch_kinds.def"
 #undef FLOWBACK_BRANCH_KIND
   }
   return "";

@@ -4,8 +4,8 @@
 
 #include <functional>
 
+#include "base/recorded/event_sample.h"
 #include "flowback/base/error.h"
-#include "flowback/model/event_sample.h"
 #include "flowback/model/recording.h"
 
 namespace flowback {

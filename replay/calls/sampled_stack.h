@@ -19,10 +19,10 @@
 #include <optional>
 #include <vector>
 
+#include "base/recorded/call_samples.h"
 #include "flowback/decode/code_image.h"
-#include "flowback/model/call_samples.h"
 #include "flowback/model/code_mode.h"
-#include "flowback/replay/stack_unwinder.h"
+#include "replay/calls/stack_unwinder.h"
 
 namespace flowback {
 

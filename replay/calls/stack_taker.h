@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: MIT
+// Takes a thread's call stacks at places of its flow while it is played.
+//
+//   StackTaker taker(functions, {{.kind = StackPlace::Kind::kEnd}}, {}, {});
+//   player.Play({&thread}, taker);
+//   for (const ThreadStack& stack : taker.Take()) Use(stack.frames);
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "flowback/base/error.h"
+#include "flowback/model/execution.h"
+#include "flowback/model/recording.h"
+#include "flowback/replay/functions.h"
+#include "flowback/replay/player.h"
+#include "flowback/replay/thread_stack.h"
+
+namespace flowback {
+
+// What a thread's taker needs to know of it beside its flow.
+struct ThreadOrigin {
+  bool life_begins = false;  // its flow begins with the thread, or with the program that it runs
+  ThreadStack inherited{};   // of a child of fork: its parent's at that time, with its calls
+};
+
+// Plays one thread. Done when nothing that follows can change what it tells.
+class StackTaker final : public PlayConsumer {
+ public:
+  struct Options {
+    CallStack::ExecBetween exec_between{};  // as CallStack::LookForExec
+    bool keep_calls = false;
+    const MachineInfo* machine = nullptr;  // as CallStack::LookForPauses; outlives the taker
+  };
+  // `places`: of one kind each, in the order of the flow. `functions` must outlive it.
+  StackTaker(FunctionFinder& functions, std::vector<StackPlace> places, ThreadOrigin origin,
+             Options options);
+  ~StackTaker() override;
+
+  void OnThreadEnd(const ThreadFlow& thread, size_t number) override;
+  void OnBlock(const BlockRun& run) override;
+  void OnBlocks(const BlockBatch& batch) override;
+  void OnEvent(const TraceEvent& event) override;
+  void OnLoss(const DataLoss& loss) override;
+  bool Done() const override;
+
+  // In the order of the places, once all has been played.
+  std::vector<ThreadStack> Take();
+
+  // What follows is for whoever need not play all (replay/calls/kept_stacks.h).
+
+  // All places have been come to.
+  bool TookAll() const;
+  // What the flow tells of stacks that it has left behind.
+  struct Told {
+    bool outside = false;           // what lies outside of them, or that nothing more is told
+    std::vector<uint64_t> guesses;  // about these, which were made before
+  };
+  // What was told since the last time.
+  Told TakeTold();
+  // Whether that changes a stack that was taken.
+  bool MayChange(const Told& told) const;
+  // What it knows between two elements of the flow, as CallStack::ToBytes, but for what is told of
+  // places and the loss behind which it is.
+  std::vector<uint8_t> ToBytes(const SpaceNames& spaces) const;
+  // What of it a CallStack's FromBytes reads.
+  static Bytes StackPart(Bytes bytes);
+  // Goes on from there; places that were come to stay. False: as CallStack::FromBytes.
+  bool FromBytes(Bytes bytes, const SpaceNames& spaces);
+  // What is outside of the outermost call was lost.
+  bool IsBehindLoss() const;
+  // Known last of the flow so far; 0: none.
+  uint64_t tsc() const;
+  void SetLoss(const DataLoss& loss);
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+// `flows`: all of the recording's threads. Plays those whose child the thread is, where there are
+// any. Errors: as Player::Play's.
+Result<ThreadOrigin> OriginOf(const ThreadFlow& thread, const std::vector<const ThreadFlow*>& flows,
+                              const Recording& recording, FunctionFinder& functions,
+                              Player& player);
+
+}  // namespace flowback
