@@ -20,10 +20,10 @@ unsigned SessionOptions::ThreadCount() const {
 }
 
 StreamInputs Session::Impl::NewInputs(bool times) const {
-  StreamInputs inputs(recording, *code, options.resync, source);
-  inputs.set_threads(options.threads, options.in_flight);
-  inputs.set_times(times);
-  return inputs;
+  StreamInputs made(recording, *code, options.resync, source);
+  made.set_threads(options.threads, options.in_flight);
+  made.set_times(times);
+  return made;
 }
 
 Symbolizer& Session::Impl::Symbols() {
