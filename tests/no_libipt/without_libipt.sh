@@ -8,6 +8,8 @@ set -eu
 source=$1 with=$2 build=$3 generator=$4 cxx=$5 type=$6 generate_stream=$7
 here=$(cd "$(dirname "$0")" && pwd)
 work=$build/work
+# Nothing is left of an earlier run: ninja does not know what copied objects depend on.
+rm -rf "$build"
 mkdir -p "$work/poison"
 
 fail() {
