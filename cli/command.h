@@ -9,6 +9,11 @@
 
 #include "flowback/base/error.h"
 
+// A test has a table of its own, which includes this one and has more rows.
+#ifndef FLOWBACK_COMMANDS_TABLE
+#define FLOWBACK_COMMANDS_TABLE "cli/commands.def"
+#endif
+
 namespace flowback::cli {
 
 // The words after the subcommand's name.
@@ -31,7 +36,7 @@ const Command* FindCommand(std::string_view name);
 Error UnknownCommand(std::string_view name);
 
 #define FLOWBACK_COMMAND(name, function, summary, usage) int function(const Arguments& arguments);
-#include "cli/commands.def"
+#include FLOWBACK_COMMANDS_TABLE
 #undef FLOWBACK_COMMAND
 
 }  // namespace flowback::cli

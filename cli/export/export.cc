@@ -6,7 +6,6 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <variant>
 
 #include "base/recorded/call_samples.h"
 #include "cli/branches/branch_totals.h"
@@ -30,7 +29,7 @@ struct ExportOptions {
 
 template <class Function>
 bool Writes(const Writer& writer) {
-  return std::holds_alternative<Function*>(writer.write);
+  return writer.As<Function>() != nullptr;
 }
 
 // Coverage has a command of its own.
@@ -82,11 +81,10 @@ class ExportJob final : public ReadingJob {
   }
   bool MeetsAllLosses() const override { return true; }
   Status Run(Output& output) override {
-    if (const auto* write = std::get_if<ProfileWriter*>(&writer_->write))
-      return (*write)({profile_, opened_.options().search, &Warn}, output);
-    if (const auto* write = std::get_if<SamplesWriter*>(&writer_->write))
-      return (*write)({opened_}, output);
-    return WriteFlow(*std::get<FlowWriter*>(writer_->write), output);
+    if (ProfileWriter* const write = writer_->As<ProfileWriter>())
+      return write({profile_, opened_.options().search, &Warn}, output);
+    if (SamplesWriter* const write = writer_->As<SamplesWriter>()) return write({opened_}, output);
+    return WriteFlow(*writer_->As<FlowWriter>(), output);
   }
   Status WriteFlow(FlowWriter& write, Output& output) {
     const uint64_t passes = &write == &WritePerf ? 2 : 1;

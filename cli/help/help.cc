@@ -17,7 +17,7 @@ namespace {
 
 constexpr Command kCommands[] = {
 #define FLOWBACK_COMMAND(name, function, summary, usage) {name, function, summary, usage},
-#include "cli/commands.def"
+#include FLOWBACK_COMMANDS_TABLE
 #undef FLOWBACK_COMMAND
 };
 

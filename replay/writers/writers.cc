@@ -2,16 +2,14 @@
 #include "replay/writers/writers.h"
 
 namespace flowback {
-namespace {
 
-constexpr Writer kWriters[] = {
-#define FLOWBACK_WRITER(of, name, function, summary) {name, &function, summary},
-#include "replay/writers/writers.def"
+std::span<const Writer> Writers() {
+  static const Writer kWriters[] = {
+#define FLOWBACK_WRITER(what, name, function, summary) {name, &function, summary},
+#include FLOWBACK_WRITERS_TABLE
 #undef FLOWBACK_WRITER
-};
-
-}  // namespace
-
-std::span<const Writer> Writers() { return kWriters; }
+  };
+  return kWriters;
+}
 
 }  // namespace flowback

@@ -9,43 +9,55 @@
 #include <optional>
 #include <span>
 #include <string_view>
-#include <variant>
+#include <typeinfo>
 #include <vector>
 
 #include "flowback/base/error.h"
 #include "replay/writers/text/text_sink.h"
 
+// A test has tables of its own, which include these and have more rows.
+#ifndef FLOWBACK_WRITTEN_TABLE
+#define FLOWBACK_WRITTEN_TABLE "replay/writers/written.def"
+#define FLOWBACK_WRITERS_TABLE "replay/writers/writers.def"
+#endif
+
 namespace flowback {
 
-struct CoverageView;   // replay/writers/coverage/coverage_view.h
-struct FlowExport;     // replay/writers/export/export_input.h
-struct ProfileExport;  // same
-struct SamplesExport;  // same
-struct TimelineView;   // replay/writers/timeline/timeline_view.h
-struct OverviewView;   // replay/writers/timeline/overview_view.h
-struct SamplesView;    // replay/writers/timeline/samples_view.h
+// The type of a kind's writers: CoverageWriter, ProfileWriter, ...
+#define FLOWBACK_WRITTEN(what, input, result) \
+  struct input;                               \
+  using what##Writer = result(const input&, TextSink&);
+#include FLOWBACK_WRITTEN_TABLE
+#undef FLOWBACK_WRITTEN
 
-// What a format is written from decides the type of its function.
-using CoverageWriter = void(const CoverageView& view, TextSink& sink);
-using TimelineWriter = void(const TimelineView& view, TextSink& sink);
-using OverviewWriter = void(const OverviewView& view, TextSink& sink);
-using SampleTimelineWriter = void(const SamplesView& view, TextSink& sink);
-// These three return what keeps the format from being written whole.
-using ProfileWriter = Status(const ProfileExport& input, TextSink& sink);
-using SamplesWriter = Status(const SamplesExport& input, TextSink& sink);
-using FlowWriter = Status(const FlowExport& input, TextSink& sink);
-
-#define FLOWBACK_WRITER(of, name, function, summary) of##Writer function;
-#include "replay/writers/writers.def"
+#define FLOWBACK_WRITER(what, name, function, summary) what##Writer function;
+#include FLOWBACK_WRITERS_TABLE
 #undef FLOWBACK_WRITER
 
 // A row of the table.
-struct Writer {
+class Writer {
+ public:
+  template <class Function>
+  Writer(std::string_view row_name, Function* write, std::string_view row_summary)
+      : name(row_name),
+        summary(row_summary),
+        type_(&typeid(Function)),
+        write_(reinterpret_cast<AnyFunction*>(write)) {}
+
+  // Returns null if the row's function has another type.
+  template <class Function>
+  Function* As() const {
+    return *type_ == typeid(Function) ? reinterpret_cast<Function*>(write_) : nullptr;
+  }
+
   std::string_view name;  // as options take it
-  std::variant<CoverageWriter*, ProfileWriter*, SamplesWriter*, FlowWriter*, TimelineWriter*,
-               OverviewWriter*, SampleTimelineWriter*>
-      write;
   std::string_view summary;
+
+ private:
+  using AnyFunction = void();
+
+  const std::type_info* type_;
+  AnyFunction* write_;
 };
 
 // Returns all rows, in the order of the table.
@@ -64,8 +76,8 @@ template <class Function>
 std::vector<WriterOf<Function>> WritersOf() {
   std::vector<WriterOf<Function>> found;
   for (const Writer& each : Writers())
-    if (Function* const* write = std::get_if<Function*>(&each.write))
-      found.push_back({each.name, *write, each.summary});
+    if (Function* const write = each.As<Function>())
+      found.push_back({each.name, write, each.summary});
   return found;
 }
 
