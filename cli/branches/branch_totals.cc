@@ -3,6 +3,7 @@
 
 #include "cli/reading/reader_options.h"
 #include "cli/reading/stream_report.h"
+#include "replay/account/laws.h"
 
 namespace flowback::cli {
 namespace {
@@ -45,13 +46,9 @@ Status PrepareBranches(OpenedRecording& opened) {
 Status PlayChosen(OpenedRecording& opened, const std::string& command, PlayConsumer& consumer) {
   const WorkProgress progress = opened.ShowProgress(command, opened.TraceBytes());
   opened.AddKnownLosses();
-  PlayOptions options{.threads = opened.options().ThreadCount(),
-                      .in_flight = opened.options().in_flight};
-  options.check = [unit = opened.source()->Unit()](const ByteAccount& account,
-                                                   const Stream& stream) {
-    return CheckAccount(account, stream, unit);
-  };
-  Player player(opened.inputs(), [&opened] { return opened.NewDecoder(); }, std::move(options));
+  Player player(opened.Flow(), {.threads = opened.options().ThreadCount(),
+                                .in_flight = opened.options().in_flight,
+                                .check = AccountCheck(opened.source()->Unit())});
   return player.Play(FlowsOf(opened.threads().owners()), consumer);
 }
 

@@ -178,13 +178,7 @@ uint64_t TimelineJob::WorkBytes() const {
 
 void TimelineJob::MakeSources() {
   flows_ = FlowsOf(opened_.threads().owners());
-  sources_.emplace(TimelineSources{.recording = opened_.recording(),
-                                   .flow = opened_.Flow(),
-                                   .symbolizer = names_.symbolizer,
-                                   .functions = names_.functions,
-                                   .recorded_path = [this](const std::string& file) {
-                                     return std::string(opened_.RecordedPath(file));
-                                   }});
+  sources_.emplace(opened_.TimelineInput());
 }
 
 Status TimelineJob::ShowAround(Output& output) {

@@ -170,6 +170,8 @@ class Session {
   // Returns the call stack of one of threads() at a place of its flow. Errors: as Player::Play's.
   Result<ThreadStack> StackAt(const StreamOwner& thread, const StackPlace& place);
 
+  // Returns what timelines are made from; valid as long as the session, which may be moved.
+  TimelineSources TimelineInput();
   // Returns what the selected threads did when. Its names and address spaces are the session's.
   // `options.threads` 0 means the session's number of threads. Errors: as MakeTimeline's.
   Result<Timeline> MakeTimeline(TimelineOptions options = {});

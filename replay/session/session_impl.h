@@ -22,8 +22,13 @@ class Session::Impl {
   Result<std::unique_ptr<Decoder>> NewDecoder() const {
     return source->MakeDecoder(options.engine);
   }
+  FlowSource Flow() const {
+    return {.inputs = *inputs, .make_decoder = [this] { return NewDecoder(); }};
+  }
   StreamInputs NewInputs(bool times) const;
-  Player NewPlayer(PlayOptions play = {});
+  Player NewPlayer(PlayOptions play = {}) const;
+  // Returns the player that all calls of Play share, whose decoders are warm.
+  Player& SharedPlayer();
   Symbolizer& Symbols();
   SymbolFunctions& Functions();
   const std::vector<ThreadFlow>& Flows();

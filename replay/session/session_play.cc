@@ -50,20 +50,23 @@ Session::Impl::Impl(const SessionOptions& session_options, Recording opened)
 
 Session::Impl::~Impl() = default;
 
-Player Session::Impl::NewPlayer(PlayOptions play) {
+Player Session::Impl::NewPlayer(PlayOptions play) const {
   play.threads = options.ThreadCount();
   play.in_flight = options.in_flight;
-  return Player(*inputs, [this] { return NewDecoder(); }, std::move(play));
+  return Player(Flow(), std::move(play));
+}
+
+Player& Session::Impl::SharedPlayer() {
+  if (!player) player.emplace(NewPlayer({.clock = &clock}));
+  return *player;
 }
 
 Status Session::Play(PlayConsumer& consumer) {
-  if (!impl_->player) impl_->player.emplace(impl_->NewPlayer({.clock = &impl_->clock}));
-  return impl_->player->Play(FlowsOf(threads().owners()), consumer);
+  return impl_->SharedPlayer().Play(FlowsOf(threads().owners()), consumer);
 }
 
 Status Session::Play(const ThreadFlow& thread, PlayConsumer& consumer) {
-  if (!impl_->player) impl_->player.emplace(impl_->NewPlayer({.clock = &impl_->clock}));
-  return impl_->player->Play({&thread}, consumer);
+  return impl_->SharedPlayer().Play({&thread}, consumer);
 }
 
 Status Session::Play(TimeSpan span, PlayConsumer& consumer) {
@@ -118,20 +121,21 @@ Result<ThreadStack> Session::StackAt(const StreamOwner& thread, const StackPlace
   return std::move(taker.Take().front());
 }
 
-FlowSource Session::Flow() const {
-  return {.inputs = *impl_->inputs,
-          .make_decoder = [impl = impl_.get()] { return impl->NewDecoder(); }};
+FlowSource Session::Flow() const { return impl_->Flow(); }
+
+TimelineSources Session::TimelineInput() {
+  return {.recording = recording(),
+          .flow = Flow(),
+          .symbolizer = symbols(),
+          .functions = functions(),
+          .recorded_path = [impl = impl_.get()](const std::string& file) {
+            return std::string(impl->code->RecordedPath(file));
+          }};
 }
 
 Result<Timeline> Session::MakeTimeline(TimelineOptions options) {
   if (options.threads == 0) options.threads = impl_->options.ThreadCount();
-  const TimelineSources sources{
-      .recording = recording(),
-      .flow = Flow(),
-      .symbolizer = symbols(),
-      .functions = functions(),
-      .recorded_path = [this](const std::string& file) { return std::string(RecordedPath(file)); }};
-  return flowback::MakeTimeline(sources, FlowsOf(threads().owners()), options);
+  return flowback::MakeTimeline(TimelineInput(), FlowsOf(threads().owners()), options);
 }
 
 }  // namespace flowback

@@ -35,8 +35,7 @@ const std::map<std::string_view, Frame> kFrames = {
 Result<CoverageCounts> CountsOf(const Session& session) {
   return CountCoverage({.recording = session.recording(),
                         .code = session.code(),
-                        .flow = {.inputs = session.inputs(),
-                                 .make_decoder = [&session] { return session.NewDecoder(); }},
+                        .flow = session.Flow(),
                         .owners = session.threads().owners()});
 }
 

@@ -6,9 +6,8 @@
 namespace flowback {
 
 Status PlayStacks(Session& session, FlowStacks& stacks) {
-  Player player(
-      session.inputs(), [&session] { return session.NewDecoder(); },
-      {.threads = session.options().ThreadCount(), .in_flight = session.options().in_flight});
+  Player player(session.Flow(), {.threads = session.options().ThreadCount(),
+                                 .in_flight = session.options().in_flight});
   return player.Play(FlowsOf(session.threads().owners()), stacks);
 }
 
