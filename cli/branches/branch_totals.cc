@@ -44,16 +44,16 @@ Status PrepareBranches(OpenedRecording& opened) {
 }
 
 Status PlayChosen(OpenedRecording& opened, const std::string& command, PlayConsumer& consumer) {
-  const WorkProgress progress = opened.ShowProgress(command, opened.TraceBytes());
+  const WorkProgress progress = opened.ShowProgress(command, opened.SelectedBytes());
   opened.AddKnownLosses();
   Player player(opened.Flow(), {.threads = opened.options().ThreadCount(),
                                 .in_flight = opened.options().in_flight,
-                                .check = AccountCheck(opened.source()->Unit())});
+                                .check = AccountCheck(opened.source().Unit())});
   return player.Play(FlowsOf(opened.threads().owners()), consumer);
 }
 
 Result<BranchReport> SumBranches(OpenedRecording& opened, const std::string& command) {
-  const bool of_records = opened.source()->Unit().bytes != 1;
+  const bool of_records = opened.source().Unit().bytes != 1;
   BranchSums sums(of_records);
   Tallied tallied(sums, opened.losses());
   if (const Status status = PlayChosen(opened, command, tallied); !status)

@@ -23,7 +23,7 @@ struct BranchesView {
 
   // An emulator's cycles are its clock's, not a processor's.
   bool emulated() const { return opened.recording().machine.emulated; }
-  bool samples() const { return opened.source()->samples(); }
+  bool samples() const { return opened.source().samples(); }
   // The path that the recording has for an object.
   std::string_view ObjectOf(const CodePlace& place) const {
     if (place.object == CodePlace::kNoObject) return {};

@@ -64,7 +64,7 @@ bool IsChosen(const OpenedRecording& opened, const EventSample& sample) {
 
 // Branch stacks hold no samples of their own.
 bool MayHoldSamples(const OpenedRecording& opened) {
-  return !opened.recording().streams.empty() && !opened.source()->samples();
+  return !opened.recording().streams.empty() && !opened.source().samples();
 }
 
 Status PlayTrace(OpenedRecording& opened, AccessSums& sums) {
@@ -100,7 +100,7 @@ Status PrepareAccesses(OpenedRecording& opened) {
   if (Status status = opened.OpenCode(); !status) return status;
   opened.PrepareStreams(false);
   if (has_samples) {
-    opened.HasChosenThreads();
+    opened.SelectThreads();
     return {};
   }
   return opened.ChooseThreads();

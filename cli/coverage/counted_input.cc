@@ -45,12 +45,12 @@ CoverageRequest CountedInput::Request() {
       .flow = {.inputs = opened_.inputs(), .make_decoder = [this] { return NewDecoder(); }},
       .owners = threads()};
   request.on_loss = [this](const DataLoss& loss) { opened_.losses().Add(loss); };
-  if (CountsAll()) request.check = AccountCheck(opened_.source()->Unit());
+  if (CountsAll()) request.check = AccountCheck(opened_.source().Unit());
   return request;
 }
 
 Result<CoverageCounts> CountedInput::Count() {
-  const uint64_t bytes = opened_.TraceBytes();
+  const uint64_t bytes = opened_.SelectedBytes();
   opened_.losses().AddStreamBytes(bytes);
   std::unique_ptr<WorkProgress> progress;
   if (tells_progress_) progress.reset(new WorkProgress(opened_.ShowProgress("coverage", bytes)));
@@ -58,7 +58,7 @@ Result<CoverageCounts> CountedInput::Count() {
 }
 
 Result<std::vector<CoverageCounts>> CountedInput::CountThreads() {
-  const uint64_t bytes = opened_.TraceBytes();
+  const uint64_t bytes = opened_.SelectedBytes();
   opened_.losses().AddStreamBytes(bytes);
   const WorkProgress progress = opened_.ShowProgress("coverage", bytes);
   return CountCoverageByOwner(Request());

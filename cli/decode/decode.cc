@@ -111,7 +111,7 @@ Status DecodeJob::ChooseColumns() {
 
 Status DecodeJob::OpenTrace() {
   if (Status status = opened_.OpenTrace(); !status || kind_.name != "calls") return status;
-  return CheckNoSamples(opened_.recording(), *opened_.source(), "the calls");
+  return CheckNoSamples(opened_.recording(), opened_.source(), "the calls");
 }
 
 Status DecodeJob::UnderstandTimes() {
@@ -178,11 +178,11 @@ Result<std::unique_ptr<Decoder>> DecodeJob::NewDecoder() {
 void DecodeJob::CountBytes() {
   if (!options_.by_cpu && !ShowsPackets()) return opened_.AddKnownLosses();
   opened_.AddRecordedLosses();
-  opened_.losses().AddStreamBytes(opened_.TraceBytes());
+  opened_.losses().AddStreamBytes(opened_.SelectedBytes());
 }
 
 Status DecodeJob::Run(Output& output) {
-  const WorkProgress progress = opened_.ShowProgress("decode", opened_.TraceBytes());
+  const WorkProgress progress = opened_.ShowProgress("decode", opened_.SelectedBytes());
   PrintListingHeader(output, settings_, kind_.name, settings_.layout.fields.Has(Field::kTime));
   CountBytes();
   if (ShowsPackets()) return ListPackets(output);
@@ -227,7 +227,7 @@ Player DecodeJob::NewPlayer(unsigned threads) {
 // The bytes of a stream add up if all of it is decoded.
 StreamSums::Check DecodeJob::AccountCheck() const {
   if (!ShowsAll()) return {};
-  return flowback::AccountCheck(opened_.source()->Unit());
+  return flowback::AccountCheck(opened_.source().Unit());
 }
 
 FlowSource DecodeJob::Flow() {
@@ -278,11 +278,11 @@ Status DecodeJob::Sum(Output& output) {
 
 // Their listings say so themselves; a sum has no place for it.
 void DecodeJob::WarnOfSamples() const {
-  if (!opened_.source()->samples() || kind_.make_printer != nullptr || ShowsPackets()) return;
+  if (!opened_.source().samples() || kind_.make_printer != nullptr || ShowsPackets()) return;
   Warn(
       fmt::format("{}: holds {}, which are samples: the sums are of what was sampled, not of all "
                   "that executed",
-                  opened_.InputName(), opened_.source()->Name()));
+                  opened_.InputName(), opened_.source().Name()));
 }
 
 // An empty listing looks the same whether nothing ran or the wrong thing was asked for.

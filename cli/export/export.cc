@@ -88,7 +88,7 @@ class ExportJob final : public ReadingJob {
   }
   Status WriteFlow(FlowWriter& write, Output& output) {
     const uint64_t passes = &write == &WritePerf ? 2 : 1;
-    const WorkProgress progress = opened_.ShowProgress("export", passes * opened_.TraceBytes());
+    const WorkProgress progress = opened_.ShowProgress("export", passes * opened_.SelectedBytes());
     return write({opened_, &Warn}, output);
   }
 

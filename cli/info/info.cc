@@ -82,14 +82,14 @@ Status InfoJob::AddStreams() {
   if (!decoder) return Fail(decoder.error());
   const std::vector<Stream>& streams = opened_.recording().streams;
   const WorkProgress progress = opened_.ShowProgress("info", opened_.trace_bytes());
-  for (const Stream& stream : streams) opened_.source()->Index(stream);
+  for (const Stream& stream : streams) opened_.source().Index(stream);
   // A thread's time may be on any of the streams, shown or not.
   Result<FlowAccounts> accounts = AccountFlow(opened_.recording(), opened_.inputs(), **decoder);
   if (!accounts) return Fail(accounts.error());
   for (const Stream& stream : streams) {
     const FlowSummary& sum = accounts->summaries[stream.index];
     const ByteAccount account{sum.bytes_decoded, sum.bytes_padding, sum.bytes_lost};
-    if (Status status = CheckAccount(account, stream, opened_.source()->Unit()); !status)
+    if (Status status = CheckAccount(account, stream, opened_.source().Unit()); !status)
       return status;
   }
   if (Status status = CheckTimes(accounts->times); !status) return status;
@@ -111,7 +111,7 @@ void InfoJob::AddTimes(TimeAccounts times) {
 }
 
 void InfoJob::AddStream(const StreamOwner& owner, FlowSummary summary) {
-  Add(*opened_.source()->Index(*owner.stream), report_.packets);
+  Add(*opened_.source().Index(*owner.stream), report_.packets);
   opened_.losses().AddStreamBytes(owner.stream->bytes.size());
   for (const DataLoss& loss : summary.losses) opened_.losses().Add(loss);
   if (summary.first_tsc != 0) {

@@ -209,13 +209,13 @@ void WriteThreads(const InfoReport& report, bool known, ObjectWriter& out) {
   out.Array(known ? "threads" : "nobody", report.times.threads,
             [&](const TimeAccount& account) -> std::optional<Json> {
               if ((account.tid >= 0) != known) return std::nullopt;
-              return ThreadJson(account, report.opened->threads(), report.opened->source()->Unit());
+              return ThreadJson(account, report.opened->threads(), report.opened->source().Unit());
             });
 }
 
 Json PacketsJson(const InfoReport& report) {
   Json json = Json::object();
-  const uint64_t unit = report.opened->source()->Unit().bytes;
+  const uint64_t unit = report.opened->source().Unit().bytes;
   for (const auto& [name, count] : report.packets)
     json[std::string(name)] = {{"count", count.count}, {"bytes", count.bytes / unit}};
   return json;
@@ -244,15 +244,15 @@ void PrintInfoJson(const InfoReport& report, Output& output) {
   out.Member("emulated", recording.machine.emulated);
   out.Member("branch_trace", report.streams.empty()
                                  ? Json(nullptr)
-                                 : Json(std::string(report.opened->source()->Name())));
+                                 : Json(std::string(report.opened->source().Name())));
   out.Member("no_trace_because", TextOrNull(NeverWatched(recording)));
   const CallSamples* const calls = CallSamplesOf(recording.config);
   out.Member("call_samples", calls == nullptr ? size_t{0} : calls->samples.size());
   out.Member("from", WatchJson(recording.machine.from));
   out.Member("until", WatchJson(recording.machine.until));
-  out.Member("options", OptionsJson(*report.opened->source()));
+  out.Member("options", OptionsJson(report.opened->source()));
   // What all members count that are called `bytes` and are about the trace.
-  const TraceUnit unit = report.opened->source()->Unit();
+  const TraceUnit unit = report.opened->source().Unit();
   out.Member("unit", std::string(unit.plural));
   out.Member("unit_bytes", unit.bytes);
   out.Member("time", DurationJson(report));

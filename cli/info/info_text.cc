@@ -102,7 +102,7 @@ void AppendDamage(const InfoReport& report, std::string& out) {
 
 void AppendTrace(const InfoReport& report, std::string& out) {
   std::string words;
-  for (const TraceSetting& setting : report.opened->source()->Settings())
+  for (const TraceSetting& setting : report.opened->source().Settings())
     if (!setting.name.empty())
       words += fmt::format("{}{} {}", words.empty() ? "" : ", ", setting.name, setting.text);
   AppendField(out, "options", words);
@@ -150,7 +150,7 @@ std::vector<const StreamInfo*> LargestFirst(const std::vector<StreamInfo>& strea
 
 // Law 1, stream by stream: what was decoded, padding and loss are all there is.
 void AppendStreams(const InfoReport& report, std::string& out) {
-  const TraceUnit unit = report.opened->source()->Unit();
+  const TraceUnit unit = report.opened->source().Unit();
   out += fmt::format("\nstreams, in {}: decoded + padding + lost = size\n", unit.plural);
   out += fmt::format("{:>8} {:>8} {:>6} {:>12} {:>12} {:>12} {:>12} {:>14}\n", "stream", "tid",
                      "cpu", "decoded", "padding", "lost", "size", "instructions");

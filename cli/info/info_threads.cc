@@ -107,7 +107,8 @@ void AppendTimes(const InfoReport& report, const std::vector<const TimeAccount*>
   const auto untold = [](const TimeAccount* one) { return one->tid >= 0 && !one->off_cpu_told; };
   if (std::ranges::none_of(accounts, untold)) return;
   // What executed between samples is not known, in the kernel or not.
-  const bool samples = report.opened->source() && report.opened->source()->samples();
+  const TraceSource* const source = report.opened->source_or_null();
+  const bool samples = source != nullptr && source->samples();
   out += fmt::format("  no record tells when some of them were off their CPUs{}\n",
                      samples ? "" : ": that time is in kernel");
   const std::string_view remedy = SwitchRemedy(report.opened->recording());
@@ -127,7 +128,7 @@ std::string PercentOf(uint64_t part, uint64_t whole) {
 void AppendThreads(const InfoReport& report, std::string& out) {
   if (report.times.threads.empty()) return;
   const std::vector<const TimeAccount*> accounts = ByLifetime(report.times);
-  AppendFlow(accounts, report.opened->threads(), report.opened->source()->Unit(), out);
+  AppendFlow(accounts, report.opened->threads(), report.opened->source().Unit(), out);
   AppendTimes(report, accounts, out);
 }
 

@@ -7,7 +7,7 @@ namespace flowback::cli {
 
 void Connect(PrintSettings& settings, OpenedRecording& opened, RecordedNames& names) {
   settings.trace = {.recording = &opened.recording(),
-                    .source = opened.source(),
+                    .source = opened.source_or_null(),
                     .threads = &opened.threads(),
                     .clock = &opened.clock()};
   settings.names = {

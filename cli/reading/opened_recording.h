@@ -23,9 +23,6 @@ class OpenedRecording : public Session {
 
   const ReaderOptions& options() const { return options_; }
   std::string InputName() const { return options_.InputName(); }
-  const TraceSource* source() const { return source_or_null(); }
-  uint64_t TraceBytes() const { return SelectedBytes(); }
-  bool HasChosenThreads() { return SelectThreads(); }
 
   // As SelectThreads. Errors: kUsage if no thread is left, in the words of the options.
   Status ChooseThreads();

@@ -64,8 +64,7 @@ class StackJob final : public ReadingJob {
 
 Status StackJob::Prepare() {
   if (Status status = opened_.OpenTrace(); !status) return status;
-  if (Status status = CheckNoSamples(opened_.recording(), *opened_.source(), "call stacks");
-      !status)
+  if (Status status = CheckNoSamples(opened_.recording(), opened_.source(), "call stacks"); !status)
     return status;
   if (Status status = UnderstandMoment(); !status) return status;
   if (Status status = opened_.OpenCode(); !status) return status;
@@ -99,7 +98,7 @@ Player StackJob::NewPlayer() {
 }
 
 Status StackJob::Run(Output& output) {
-  const WorkProgress progress = opened_.ShowProgress("stack", opened_.TraceBytes());
+  const WorkProgress progress = opened_.ShowProgress("stack", opened_.SelectedBytes());
   opened_.AddKnownLosses();
   PrintStackHeader(opened_.recording(), options_.reader.json, output);
   if (Status status = OpenKept(); !status) return status;

@@ -78,7 +78,7 @@ class TimelineJob final : public ReadingJob {
   void Keep() const override;
   void WarnOfResult() override;
 
-  bool IsSampled() const { return opened_.source()->samples(); }
+  bool IsSampled() const { return opened_.source().samples(); }
   Status OpenCode();
   Status UnderstandTimes();
   Status UnderstandFunction();
@@ -316,7 +316,7 @@ Status TimelineJob::ShowSamples(Output& output) {
   Result<SampleTimeline> told = MakeSampleTimeline(*sources_, flows_, Options(columns));
   if (!told) return Fail(told.error());
   AddLosses(told->timeline.losses);
-  SamplesView view{View(told->timeline, columns), *told, opened_.source()->EmptySamples()};
+  SamplesView view{View(told->timeline, columns), *told, opened_.source().EmptySamples()};
   view.view.is_coarse = view.view.is_sampled = true;
   view.view.cpus.clear();  // between samples nobody knows
   if (words_.reader.json)
