@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <optional>
 #include <set>
+#include <string>
+#include <string_view>
 
 #include "cli/command.h"
 #include "cli/help/completion.h"
@@ -50,6 +52,12 @@ struct TimelineWords {
   std::string of_whole_flow;  // an option that asks for it; empty: none was given
 
   bool IsPicture() const { return !svg.empty() || !html.empty(); }
+  // Returns the format's name in writers.def.
+  std::string_view Format() const {
+    if (!svg.empty()) return "svg";
+    if (!html.empty()) return "html";
+    return reader.json ? "json" : "text";
+  }
 };
 
 // `option` asks for whole flow; empty: no such option was given. Errors: kUsage.
@@ -92,7 +100,6 @@ class TimelineJob final : public ReadingJob {
   size_t Columns() const;
   void TellOfOverview() const;
   Status FindTimeline(const TimelineOptions& options);
-  void Print(const TimelineView& view, Output& output) const;
   TimelineOptions Options(size_t columns);
   TimelineView View(const Timeline& timeline, size_t columns);
   TimelineSort Sort() const;
@@ -304,10 +311,7 @@ Status TimelineJob::ShowOverview(Output& output) {
   AddLosses(overview.timeline.losses);
   OverviewView view{View(overview.timeline, columns), overview};
   view.view.is_coarse = true;
-  if (words_.reader.json)
-    WriteOverviewJson(view, output);
-  else
-    WriteOverviewText(view, output);
+  FindWriter<OverviewWriter>(words_.Format())->write(view, output);
   return {};
 }
 
@@ -319,10 +323,7 @@ Status TimelineJob::ShowSamples(Output& output) {
   SamplesView view{View(told->timeline, columns), *told, opened_.source().EmptySamples()};
   view.view.is_coarse = view.view.is_sampled = true;
   view.view.cpus.clear();  // between samples nobody knows
-  if (words_.reader.json)
-    WriteSampleTimelineJson(view, output);
-  else
-    WriteSampleTimelineText(view, output);
+  FindWriter<SampleTimelineWriter>(words_.Format())->write(view, output);
   if (told->samples == 0 && !words_.reader.time.empty())
     WarnOfEmptySpan(opened_.recording(), opened_.clock(), span_, words_.reader, false);
   return {};
@@ -333,7 +334,7 @@ Status TimelineJob::ShowTimeline(Output& output) {
   if (Status status = FindTimeline(Options(columns)); !status) return status;
   for (const CallPath& path : timeline_->paths) calls_ += path.sums.count;
   AddLosses(timeline_->losses);
-  Print(View(*timeline_, columns), output);
+  FindWriter<TimelineWriter>(words_.Format())->write(View(*timeline_, columns), output);
   return {};
 }
 
@@ -367,17 +368,6 @@ Status TimelineJob::FindTimeline(const TimelineOptions& options) {
 void TimelineJob::Keep() const {
   const bool told_all = opened_.MayKeepResults() && (!pattern_ || calls_ != 0);
   if (timeline_ && !was_kept_ && told_all) kept_->Keep(*timeline_);
-}
-
-void TimelineJob::Print(const TimelineView& view, Output& output) const {
-  if (!words_.svg.empty())
-    WriteTimelineSvg(view, output);
-  else if (!words_.html.empty())
-    WriteTimelineHtml(view, output);
-  else if (words_.reader.json)
-    WriteTimelineJson(view, output);
-  else
-    WriteTimelineText(view, output);
 }
 
 void TimelineJob::WarnOfResult() {
