@@ -15,6 +15,7 @@
 #include "flowback/replay/threads.h"
 #include "replay/coverage/coverage_parts.h"
 #include "tests/cli/run_program.h"
+#include "tests/coverage/count_recording.h"
 #include "tests/record/emulated.h"
 
 namespace flowback::testing {
@@ -25,19 +26,7 @@ namespace fs = std::filesystem;
 CoverageCounts CountsOf(const std::string& file) {
   OpenOptions options;
   options.input = file;
-  const Result<Recording> recording = OpenRecording(options);
-  const Result<RecordingCode> code = RecordingCode::Load(*recording, {});
-  const StreamInputs inputs(*recording, *code, Resync::kEarliest);
-  Threads threads(*recording);
-  threads.GroupByThread(*recording, inputs);
-  return CountCoverage(
-             {.recording = *recording,
-              .code = *code,
-              .flow = {.inputs = inputs, .make_decoder = [] { return MakeDecoder("native"); }},
-              .owners = threads.owners(),
-              .check = {},
-              .on_loss = {}})
-      .value();
+  return CountRecording(options, {}, Resync::kEarliest);
 }
 
 std::vector<std::string> Shell(const std::string& script) { return {"/bin/sh", "-c", script}; }

@@ -10,6 +10,7 @@
 #include "flowback/capture/open.h"
 #include "flowback/replay/coverage_counter.h"
 #include "flowback/replay/threads.h"
+#include "tests/coverage/count_recording.h"
 #include "tests/golden/shared_traces.h"
 
 namespace flowback::golden {
@@ -47,19 +48,7 @@ CoverageCounts CountsOf(const RealInput& real) {
   if (real.cpu != nullptr) options.cpu = *ParseCpuId(real.cpu);
   ImageSearch search;
   if (real.core != nullptr) search.cores = {folder / real.core};
-  const Result<Recording> recording = OpenRecording(options);
-  const Result<RecordingCode> code = RecordingCode::Load(*recording, search);
-  const StreamInputs inputs(*recording, *code, Resync::kSyncPoint);
-  Threads threads(*recording);
-  threads.GroupByThread(*recording, inputs);
-  return CountCoverage(
-             {.recording = *recording,
-              .code = *code,
-              .flow = {.inputs = inputs, .make_decoder = [] { return MakeDecoder("native"); }},
-              .owners = threads.owners(),
-              .check = {},
-              .on_loss = {}})
-      .value();
+  return testing::CountRecording(options, search, Resync::kSyncPoint);
 }
 
 TEST(CoverageOfRealRecordings, AddsUpToTheDigest) {
