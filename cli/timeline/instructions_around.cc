@@ -121,16 +121,20 @@ class AroundPrinter {
             .stay = one.stay};
   }
 
-  static std::string EventText(const TraceEvent& event) {
+  std::string EventText(const TraceEvent& event) const {
     const CycleMark& mark = event.cycles;
-    if (mark.since() != CycleMark::Since::kPause) return fmt::format("# {}\n", Name(event.kind));
+    if (HasNoCycles() || mark.since() != CycleMark::Since::kPause)
+      return fmt::format("# {}\n", Name(event.kind));
     return fmt::format("# {}, {} cycles after tracing had stopped\n", Name(event.kind),
                        mark.cycles());
   }
 
+  // An emulator's cycles are ticks of its clock, not a processor's cycles.
+  bool HasNoCycles() const { return settings_.trace.clock->emulated(); }
+
   // As branches have them, or from mark to mark: "|" where they are counted from.
   std::string CyclesOf(const CursorInstruction& one) const {
-    if (settings_.trace.clock->emulated()) return "-";  // they are the emulator's
+    if (HasNoCycles()) return "-";
     const BranchFacts& branch = one.branch;
     if (branch.cycles_told != BranchFacts::Cycles::kNotTold)
       return fmt::format("{}{}", branch.cycles,
@@ -148,7 +152,7 @@ class AroundPrinter {
   }
   void AddCycles(const CursorInstruction& one, JsonLine& line) const {
     const bool of_branch = one.branch.cycles_told == BranchFacts::Cycles::kExact;
-    if (settings_.trace.clock->emulated())
+    if (HasNoCycles())
       line.Null("cycles");
     else if (of_branch)
       line.Number("cycles", one.branch.cycles);
@@ -156,7 +160,7 @@ class AroundPrinter {
       line.Number("cycles", one.cycles.cycles());
     else
       line.Null("cycles");
-    line.Bool("cycles_begin", !of_branch && one.cycles.any());
+    line.Bool("cycles_begin", !HasNoCycles() && !of_branch && one.cycles.any());
   }
 
   void PrintText(const ThreadCursor& cursor, bool here) {

@@ -21,9 +21,18 @@ void FlowStacks::OnBranches(std::span<const TakenBranch> branches, uint64_t tsc)
   tsc_ = tsc;
   while (!branches.empty()) {
     const auto fit = branches.first(std::min(branches.size(), kDepth - stack_.size()));
-    stack_.insert(stack_.end(), fit.begin(), fit.end());
+    Append(fit);
     branches = branches.subspan(fit.size());
     if (stack_.size() == kDepth) Flush();
+  }
+}
+
+void FlowStacks::Append(std::span<const TakenBranch> branches) {
+  stack_.insert(stack_.end(), branches.begin(), branches.end());
+  if (!emulated_) return;
+  for (TakenBranch& branch : std::span(stack_).last(branches.size())) {
+    branch.facts.cycles = 0;
+    branch.facts.cycles_told = BranchFacts::Cycles::kNotTold;
   }
 }
 

@@ -7,12 +7,17 @@
 #include <span>
 #include <vector>
 
+#include "flowback/model/recording.h"
 #include "flowback/replay/player.h"
 
 namespace flowback {
 
+//
+// Branches of an emulated recording have no cycles: an emulator's are ticks of its clock, and who
+// reads stacks takes them for a processor's.
 class FlowStacks : public PlayConsumer {
  public:
+  explicit FlowStacks(const Recording& recording) : emulated_(recording.machine.emulated) {}
   void OnThreadBegin(const ThreadFlow& thread, size_t number) final;
   void OnThreadEnd(const ThreadFlow&, size_t) final { Flush(); }
   void OnBlock(const BlockRun& run) final;
@@ -30,8 +35,10 @@ class FlowStacks : public PlayConsumer {
  private:
   static constexpr size_t kDepth = 64;
 
+  void Append(std::span<const TakenBranch> branches);
   void Flush();
 
+  const bool emulated_;
   const ThreadFlow* thread_ = nullptr;
   std::vector<TakenBranch> stack_;  // the oldest first
   uint64_t tsc_ = 0;

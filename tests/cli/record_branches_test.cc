@@ -176,6 +176,27 @@ TEST_F(RecordBranches, PerfReadsThem) {
   EXPECT_EQ(entries, records);
 }
 
+// An emulator's cycles are ticks of its clock. Where the recording is written for other programs,
+// which take cycles for a processor's, none are written.
+TEST_F(RecordBranches, ExportsDoNotTellItsCycles) {
+  FLOWBACK_NEEDS_EMULATOR();
+  Record("stacks", {"-b", "--no-images"}, {Program("recursion")});
+  ASSERT_TRUE(Decode("stacks", {"decode", "--as", "packets"}).contains(" cycles="));
+  const std::string text = Decode("stacks", {"export", "--to", "brstack"});
+  size_t entries = 0;
+  for (const std::string& line : Lines(text)) {
+    if (line.starts_with("PERF_RECORD_MMAP2")) continue;
+    const std::vector<std::string> words = Words(line);
+    for (size_t i = 1; i < words.size(); ++i, ++entries)
+      ASSERT_TRUE(words[i].ends_with("/-/-/-/0")) << words[i];
+  }
+  EXPECT_GT(entries, 500u);
+  Decode("stacks", {"export", "--to", "perf", "-o", folder_.File("perf")});
+  const std::string packets = Decode("perf", {"decode", "--as", "packets"});
+  EXPECT_TRUE(packets.contains(" -> "));
+  EXPECT_FALSE(packets.contains(" cycles="));
+}
+
 TEST_F(RecordBranches, WhatDoesNotGoTogetherIsRefused) {
   const std::vector<std::vector<std::string>> cases = {
       {"--engine", "step", "-b"},

@@ -237,6 +237,22 @@ TEST(TimelineCommand, SaysThatTimesAreEmulated) {
   ExpectAddsUp(TimelineJson({folder.File("data")}));
 }
 
+// They are ticks of the emulator's clock.
+TEST(TimelineCommand, DoesNotTellTheCyclesOfAnEmulator) {
+  const ScratchFolder folder;
+  const ProgramResult recorded = RunFlowback(
+      {"record", "--engine", "emulate", "--cyc", "-o", folder.File("data"), "--", "true"});
+  ASSERT_EQ(recorded.status, 0) << recorded.err;
+  const std::vector<std::string> around = {"--at", "50%", "--around", "100000"};
+  const std::string text = RunTimeline({folder.File("data")}, around).out;
+  EXPECT_TRUE(text.contains("\n# started\n")) << text.substr(0, 300);
+  EXPECT_FALSE(text.contains(" cycles after tracing had stopped"));
+  const std::string lines =
+      RunTimeline({folder.File("data")}, {"--at", "50%", "--around", "100000", "--json"}).out;
+  EXPECT_TRUE(lines.contains("\"cycles\":null,\"cycles_begin\":false"));
+  EXPECT_FALSE(lines.contains("\"cycles_begin\":true"));
+}
+
 // What was kept of a recording is told as what is made of it, warnings and all.
 TEST(TimelineCommand, SaysTheSameFromTheCache) {
   FLOWBACK_NEEDS_TRACES();

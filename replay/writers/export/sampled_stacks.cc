@@ -38,7 +38,8 @@ struct StackReader {
 
 class RangeStacks final : public FlowStacks {
  public:
-  RangeStacks(StackRange& range, StackText& text) : range_(range), text_(text) {}
+  RangeStacks(const Recording& recording, StackRange& range, StackText& text)
+      : FlowStacks(recording), range_(range), text_(text) {}
 
  private:
   void Take(const ThreadFlow&, uint64_t, std::span<const TakenBranch> stack) override {
@@ -105,7 +106,7 @@ class Writing {
     reader.input.from = range.begin;
     reader.input.bytes = range.stream->bytes.first(range.end);
     reader.input.only_branches = true;
-    RangeStacks stacks(range, reader.text);
+    RangeStacks stacks(session_.recording(), range, reader.text);
     stacks.OnThreadBegin(*range.thread, 0);
     const Result<ByteAccount> account = reader.decoder->Decode(reader.input, stacks);
     stacks.OnThreadEnd(*range.thread, 0);

@@ -21,7 +21,8 @@ namespace {
 
 class StackWriter final : public FlowStacks {
  public:
-  StackWriter(Session& session, TextSink& sink) : session_(session), sink_(sink) {}
+  StackWriter(Session& session, TextSink& sink)
+      : FlowStacks(session.recording()), session_(session), sink_(sink) {}
   bool Done() const override { return sink_.closed(); }
 
  private:

@@ -48,6 +48,7 @@ uint64_t SampleSize(size_t entries) { return 8 + 4 * 8 + 8 + entries * perf::kBr
 
 class SampleCounter final : public FlowStacks {
  public:
+  using FlowStacks::FlowStacks;
   uint64_t bytes() const { return bytes_; }
 
  private:
@@ -61,7 +62,8 @@ class SampleCounter final : public FlowStacks {
 
 class SampleWriter final : public FlowStacks {
  public:
-  SampleWriter(Session& session, TextSink& sink) : session_(session), sink_(sink) {}
+  SampleWriter(Session& session, TextSink& sink)
+      : FlowStacks(session.recording()), session_(session), sink_(sink) {}
   bool Done() const override { return sink_.closed(); }
   uint64_t bytes() const { return bytes_; }
 
@@ -181,7 +183,7 @@ uint64_t HeaderSize(const record::RecordedEvents& events) {
 Status WritePerf(const FlowExport& input, TextSink& sink) {
   Session& session = input.session;
   session.AddKnownLosses();
-  SampleCounter counter;
+  SampleCounter counter(session.recording());
   if (Status status = PlayStacks(session, counter); !status) return status;
   const record::RecordedEvents events = EventsOf(session.recording().levels);
   const Sideband sideband(session);
