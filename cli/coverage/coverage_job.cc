@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "cli/coverage/counting_job.h"
 #include "cli/coverage/coverage_selection.h"
 #include "cli/coverage/part_output.h"
 #include "cli/reading/reader_output.h"
@@ -16,8 +17,18 @@
 #include "replay/coverage/report/changed_sources.h"
 #include "replay/writers/coverage/coverage_view.h"
 #include "replay/writers/text/first_few.h"
+#include "replay/writers/text/printable.h"
 
 namespace flowback::cli {
+namespace {
+
+std::string NameOf(const StreamOwner& thread, const Threads& threads) {
+  if (thread.tid < 0) return thread.label;
+  const std::string_view comm = threads.CommAt(thread.tid, 0).comm;
+  return comm.empty() ? thread.label : fmt::format("{} {}", thread.label, Printable(comm));
+}
+
+}  // namespace
 
 int CoverageJob::Run() {
   if (int status = AddInput(options_.reader); status != kDone) return status;
@@ -57,49 +68,28 @@ int CoverageJob::AddPart(const std::string& path) {
 
 int CoverageJob::AddInput(const ReaderOptions& reader) {
   if (LooksLikePart(reader.open.input)) return AddPart(reader.open.input);
-  return WithInput(reader,
-                   [&](Recording recording) { return AddRecording(reader, std::move(recording)); });
-}
-
-int CoverageJob::AddRecording(const ReaderOptions& reader, Recording recording) {
-  dates_.Add(recording.path);
-  CountedInput input(reader, std::move(recording));
-  if (Status status = input.Prepare(); !status) return Report(status.error());
-  if (Status status = input.SelectThreads(); !status) return Report(status.error());
-  if (Status status = OpenOutput(reader, input.opened().recording(), &input.opened().code());
-      !status)
-    return Report(status.error());
-  return CountInput(reader, input);
-}
-
-Status CoverageJob::OpenOutput(const ReaderOptions& reader, const Recording& recording,
-                               const RecordingCode* code) {
-  if (output_) return CheckMayOverwrite(reader.output, "the output", reader, recording, code);
-  Result<Output> output = cli::OpenOutput(reader, recording, code);
-  if (!output) return Fail(output.error());
-  output_.emplace(*std::move(output));
-  return {};
-}
-
-int CoverageJob::CountInput(const ReaderOptions& reader, CountedInput& input) {
-  UseFilesOf(input);
-  if (options_.by_thread) {
-    if (int status = WriteThreads(input); status != kDone) return status;
-  } else {
-    Result<CoverageCounts> counts = input.Count();
-    if (!counts) return Report(counts.error(), reader.InputName());
-    if (Status whole = input.opened().CheckInputs(); !whole) return Report(whole.error());
-    counts_.Add(*counts);
-  }
-  const int status = input.Finish();
+  const int status = WithInput(reader, [&](Recording recording) {
+    return CountingJob(*this, reader, std::move(recording)).ExecuteInto(output_);
+  });
   if (status != kFinishedWithLosses && status != kImageIsMissing) return status;
   losses_ = status;
   return kDone;
 }
 
+Status CoverageJob::Count(const OpenedRecording& opened, const CoverageRequest& request,
+                          Output& output) {
+  dates_.Add(opened.recording().path);
+  UseFilesOf(opened.code());
+  if (options_.by_thread) return WriteThreads(opened.threads(), request, output);
+  const Result<CoverageCounts> counts = CountCoverage(request);
+  if (!counts) return Fail(counts.error());
+  counts_.Add(*counts);
+  return {};
+}
+
 // A process's recording has the files that ran by a link, which goes with it.
-void CoverageJob::UseFilesOf(const CountedInput& input) {
-  for (const ImageStatus& image : input.opened().code().images()) {
+void CoverageJob::UseFilesOf(const RecordingCode& code) {
+  for (const ImageStatus& image : code.images()) {
     if (!image.usable) continue;
     std::error_code error;
     std::string file = std::filesystem::canonical(image.file, error).string();
@@ -108,38 +98,43 @@ void CoverageJob::UseFilesOf(const CountedInput& input) {
   }
 }
 
-int CoverageJob::WriteThreads(CountedInput& input) {
-  const Result<std::vector<CoverageCounts>> counts = input.CountThreads();
-  if (!counts) return Report(counts.error());
+Status CoverageJob::WriteThreads(const Threads& threads, const CoverageRequest& request,
+                                 Output& output) {
+  const Result<std::vector<CoverageCounts>> counts = CountCoverageByOwner(request);
+  if (!counts) return Fail(counts.error());
   SourceLines lines(search_);
   for (size_t i = 0; i < counts->size(); ++i) {
-    output_->Write(fmt::format("thread {}\n", input.NameOf(input.threads()[i])));
-    Write(ReportOf((*counts)[i], lines), (*counts)[i], lines);
-    output_->Write("\n");
+    output.Write(fmt::format("thread {}\n", NameOf(request.owners[i], threads)));
+    Write(ReportOf((*counts)[i], lines), (*counts)[i], lines, nullptr, output);
+    output.Write("\n");
   }
-  return kDone;
+  return {};
 }
 
 Status CoverageJob::AddProcess(const std::string& recording) {
-  dates_.Add(recording);
   ReaderOptions reader = options_.reader;
   reader.open.input = recording;
-  Result<Recording> opened = OpenInput(reader);
-  if (!opened) return Fail(opened.error());
-  if (opened->streams.empty()) return {};
-  CountedInput input(reader, std::move(*opened), false);
-  if (Status status = input.Prepare(); !status) return status;
-  if (!input.HasSelected()) return {};
-  const Result<CoverageCounts> counts = input.Count();
+  Result<Recording> read = OpenInput(reader);
+  if (!read) return Fail(read.error());
+  dates_.Add(recording);
+  if (read->streams.empty()) return {};
+  OpenedRecording opened(reader, *std::move(read));
+  if (Status status = opened.OpenTrace(); !status) return status;
+  if (Status status = opened.OpenCode(); !status) return status;
+  opened.PrepareStreams(false);
+  if (!opened.SelectThreads()) return {};
+  opened.AddKnownLosses();
+  CoverageRequest request = opened.CoverageInput();
+  request.on_loss = [&opened](const DataLoss& loss) { opened.losses().Add(loss); };
+  const Result<CoverageCounts> counts = CountCoverage(request);
   if (!counts) return Fail(counts.error());
-  if (Status whole = input.opened().CheckInputs(); !whole) return whole;
+  if (Status whole = opened.CheckInputs(); !whole) return whole;
   counts_.Add(*counts);
   ++counted_processes_;
-  UseFilesOf(input);
-  input.Keep();
-  process_losses_.Add(input.opened().losses());
-  for (const ImageStatus* image :
-       input.opened().losses().images().Missed(input.opened().code().images()))
+  UseFilesOf(opened.code());
+  opened.Keep();
+  process_losses_.Add(opened.losses());
+  for (const ImageStatus* image : opened.losses().images().Missed(opened.code().images()))
     missing_images_.insert(image->path);
   return {};
 }
@@ -148,10 +143,12 @@ int CoverageJob::RunOfProcesses(uint64_t unrecorded) {
   if (Status selected = CheckSelected(); !selected) return Report(selected.error());
   counts_.recordings = 1;  // whatever they were told in
   counts_.AddLoss(Name(LossCause::kRecordsLost), unrecorded);
-  if (Status opened = OpenOutput(options_.reader, Recording(), nullptr); !opened) {
+  Result<Output> output = OpenOutput(options_.reader, Recording(), nullptr);
+  if (!output) {
     if (Status saved = Save(); !saved) Report(saved.error());
-    return Report(opened.error());
+    return Report(output.error());
   }
+  output_.emplace(*std::move(output));
   process_losses_.AddUnrecorded(unrecorded);
   WarnOfProcesses();
   losses_ = StatusOf(process_losses_, options_.reader.strict);
@@ -180,7 +177,7 @@ CoverageReport CoverageJob::ReportOf(const CoverageCounts& counts, SourceLines& 
 }
 
 void CoverageJob::Write(const CoverageReport& report, const CoverageCounts& counts,
-                        SourceLines& lines, const CoverageChanges* changes) {
+                        SourceLines& lines, const CoverageChanges* changes, Output& output) {
   const CoverageView view{.report = report,
                           .counts = counts,
                           .lines = &lines,
@@ -189,19 +186,19 @@ void CoverageJob::Write(const CoverageReport& report, const CoverageCounts& coun
                           .sort = options_.sort,
                           .date = dates_.Newest(),
                           .changes = changes};
-  options_.writer->write(view, *output_);
+  options_.writer->write(view, output);
 }
 
 int CoverageJob::WriteReport() {
   SourceLines lines(search_);
   const CoverageReport report = ReportOf(counts_, lines);
   if (options_.baseline.empty()) {
-    Write(report, counts_, lines);
+    Write(report, counts_, lines, nullptr, *output_);
   } else {
     const Result<CoverageCounts> old = ReadPart(options_.baseline);
     if (!old) return Report(old.error());
     const CoverageChanges changes = CoverageChanges::Between(ReportOf(*old, lines), report);
-    Write(report, counts_, lines, &changes);
+    Write(report, counts_, lines, &changes, *output_);
   }
   for (const std::string& problem : lines.Problems()) Warn(problem);
   WarnOfSources(report);

@@ -7,12 +7,15 @@
 #include <set>
 #include <string>
 
-#include "cli/coverage/counted_input.h"
 #include "cli/coverage/coverage_options.h"
+#include "cli/reading/opened_recording.h"
 #include "cli/text/output.h"
 #include "cli/text/status.h"
+#include "flowback/replay/coverage_counter.h"
 #include "flowback/replay/coverage_counts.h"
+#include "flowback/replay/coverage_report.h"
 #include "flowback/replay/source_lines.h"
+#include "flowback/replay/threads.h"
 #include "replay/coverage/report/coverage_changes.h"
 #include "replay/coverage/report/input_dates.h"
 
@@ -33,25 +36,25 @@ class CoverageJob {
   // The report on them. `unrecorded`: RecordSummary's.
   int RunOfProcesses(uint64_t unrecorded);
 
+  // Adds what the request's threads executed to the sum, or, with --by-thread, prints each thread's
+  // report. For CountingJob. Errors: as CountCoverage's.
+  Status Count(const OpenedRecording& opened, const CoverageRequest& request, Output& output);
+
  private:
   // Each returns an exit status. What is not kDone ends the work, but for losses.
   int AddInput(const ReaderOptions& reader);
   int AddPart(const std::string& path);
-  int AddRecording(const ReaderOptions& reader, Recording recording);
-  int CountInput(const ReaderOptions& reader, CountedInput& input);
   int Finish();
   int WriteReport();
-  int WriteThreads(CountedInput& input);
+  Status WriteThreads(const Threads& threads, const CoverageRequest& request, Output& output);
   Status Save() const;
-  Status OpenOutput(const ReaderOptions& reader, const Recording& recording,
-                    const RecordingCode* code);
   Status CheckSelected() const;
   CoverageReport ReportOf(const CoverageCounts& counts, SourceLines& lines) const;
   void Write(const CoverageReport& report, const CoverageCounts& counts, SourceLines& lines,
-             const CoverageChanges* changes = nullptr);
+             const CoverageChanges* changes, Output& output);
   void WarnOfSources(const CoverageReport& report) const;
   int CheckGoal(const CoverageReport& report, bool any_unmatched) const;
-  void UseFilesOf(const CountedInput& input);
+  void UseFilesOf(const RecordingCode& code);
   void WarnOfProcesses() const;
 
   const CoverageOptions& options_;

@@ -6,7 +6,9 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <atomic>
+#include <memory>
 #include <optional>
+#include <utility>
 
 #include "cli/command.h"
 #include "cli/decode/decode_kinds.h"
@@ -28,8 +30,8 @@
 #include "cli/text/terminal_session.h"
 #include "flowback/replay/functions.h"
 #include "flowback/replay/player.h"
+#include "replay/flow/flow_in_span.h"
 #include "replay/flow/kept_sums.h"
-#include "replay/flow/span_decoder.h"
 #include "replay/flow/stream_sums.h"
 #include "replay/threads/thread_lives.h"
 #include "replay/writers/text/json.h"
@@ -73,18 +75,15 @@ class DecodeJob final : public ReadingJob {
   FlowSource Flow();
   Player NewPlayer(unsigned threads);
   IndexCache UsableIndex() const;
-  SpanNeeds NeedsOfSpan() const { return {settings_.times.span, kind_.wants_context}; }
-  Result<std::unique_ptr<Decoder>> NewDecoder();
   bool ShowsPackets() const { return kind_.name == "packets"; }
   bool ShowsAll() const { return settings_.times.all; }
 
   const DecodeOptions& options_;
   const Kind& kind_;
   std::optional<ThreadLives> lives_;
-  std::optional<SpanRanges> in_span_;  // --time's
+  std::optional<FlowInSpan> in_span_;  // --time's
   std::optional<KeptSums> kept_;       // what sums are made of
   PrintSettings settings_;
-  std::atomic<bool> found_in_span_ = false;
   std::atomic<bool> function_ran_ = false;
 };
 
@@ -134,8 +133,10 @@ Status DecodeJob::PrepareInputs() {
   if (ShowsPackets()) return {};
   opened_.PrepareStreams(settings_.layout.fields.Has(Field::kTime) || !ShowsAll() ||
                          options_.by_time);
-  if (!ShowsAll())
-    in_span_.emplace(opened_.inputs(), opened_.recording(), NeedsOfSpan(), opened_.clock());
+  if (ShowsAll()) return {};
+  const SpanNeeds needs{settings_.times.span, kind_.wants_context};
+  in_span_.emplace(opened_.Flow(), needs, opened_.clock());
+  in_span_->SkipRest(opened_.inputs(), opened_.recording());
   return {};
 }
 
@@ -160,19 +161,6 @@ Status DecodeJob::WarnOfThreads() {
   settings_.layout.thread_headers = !settings_.layout.usual && !options_.by_time &&
                                     kind_.name != "instructions" && threads.owners().size() > 1;
   return {};
-}
-
-Result<std::unique_ptr<Decoder>> DecodeJob::NewDecoder() {
-  Result<std::unique_ptr<Decoder>> decoder = opened_.NewDecoder();
-  if (!decoder) return decoder;
-  if (!ShowsAll())
-    decoder = MakeSpanDecoder(std::move(*decoder), NeedsOfSpan(), opened_.clock(), found_in_span_);
-  // Of a call all is shown that it calls: its listing chooses for itself.
-  if (options_.calls.function && kind_.name != "calls")
-    decoder = MakeFunctionDecoder(std::move(*decoder),
-                                  FunctionMatch(*options_.calls.function, names_.symbolizer),
-                                  function_ran_);
-  return decoder;
 }
 
 void DecodeJob::CountBytes() {
@@ -231,8 +219,17 @@ StreamSums::Check DecodeJob::AccountCheck() const {
 }
 
 FlowSource DecodeJob::Flow() {
-  FlowSource flow{.inputs = opened_.inputs(), .make_decoder = [this] { return NewDecoder(); }};
-  if (in_span_) flow.reaches = [this](const FlowPiece& piece) { return in_span_->Reaches(piece); };
+  FlowSource flow = in_span_ ? in_span_->Source() : opened_.Flow();
+  // A listing of calls shows everything that a chosen function calls, and chooses by itself.
+  if (!options_.calls.function || kind_.name == "calls") return flow;
+  flow.make_decoder = [this, make_decoder = std::move(flow.make_decoder)] {
+    Result<std::unique_ptr<Decoder>> decoder = make_decoder();
+    if (decoder)
+      decoder = MakeFunctionDecoder(*std::move(decoder),
+                                    FunctionMatch(*options_.calls.function, names_.symbolizer),
+                                    function_ran_);
+    return decoder;
+  };
   return flow;
 }
 
@@ -259,7 +256,7 @@ Status DecodeJob::Sum(Output& output) {
                                                 .lines = names_.lines,
                                                 .functions = names_.functions,
                                                 .recorded_path = settings_.names.recorded_path});
-  Result<std::unique_ptr<Decoder>> decoder = NewDecoder();
+  Result<std::unique_ptr<Decoder>> decoder = Flow().make_decoder();
   if (!decoder) return Fail(decoder.error());
   kept_.emplace(opened_.recording(), opened_.inputs(), UsableIndex());
   const Status status = sums.Add(**decoder, *kept_, shares ? &*shares : nullptr);
@@ -288,7 +285,7 @@ void DecodeJob::WarnOfSamples() const {
 // An empty listing looks the same whether nothing ran or the wrong thing was asked for.
 void DecodeJob::WarnOfResult() {
   WarnOfSamples();
-  if (!ShowsAll() && !found_in_span_) {
+  if (!ShowsAll() && !(in_span_ && in_span_->found_any())) {
     // Packets are not decoded, so nothing could find them in the span.
     WarnOfEmptySpan(opened_.recording(), opened_.clock(), settings_.times.span, options_.reader,
                     ShowsPackets());

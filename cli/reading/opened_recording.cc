@@ -22,6 +22,15 @@ Result<Output> OpenedRecording::OpenOutput(const std::string& path) const {
   return output;
 }
 
+Status OpenedRecording::ShareOutput(std::optional<Output>& output) const {
+  if (output)
+    return CheckMayOverwrite(options_.output, "the output", options_, recording(), code_or_null());
+  Result<Output> opened = cli::OpenOutput(options_, recording(), code_or_null());
+  if (!opened) return Fail(opened.error());
+  output.emplace(*std::move(opened));
+  return {};
+}
+
 Status OpenedRecording::CheckInputs() const { return CheckUncut(recording(), code_or_null()); }
 
 // A recording without a stream uses no image.

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -35,6 +36,9 @@ class OpenedRecording : public Session {
   // Opens options().output, or `path` if that is not empty. The output is none of the files that
   // are read, and gets no text once one of these has been cut.
   Result<Output> OpenOutput(const std::string& path = {}) const;
+  // Opens the output that several inputs share, if no input has opened it yet. The output is none
+  // of the files that this input reads. Errors: kUsage; kSystem.
+  Status ShareOutput(std::optional<Output>& output) const;
   // Errors: kUnreadable if a file was cut while it was read.
   Status CheckInputs() const;
 

@@ -6,14 +6,32 @@
 namespace flowback::cli {
 
 int ReadingJob::Execute() {
+  std::optional<Output> output;
+  return Execute(output, OutputOwner::kJob);
+}
+
+int ReadingJob::Execute(std::optional<Output>& output, OutputOwner owner) {
   // An error of these two names the file that it is about.
   if (Status status = Prepare(); !status) return Report(status.error());
   if (Status status = Gather(); !status) return opened_.EndWithout(status.error());
-  Result<Output> output = opened_.OpenOutput(OutputPath());
-  if (!output) return Report(output.error());
+  if (Status opened = OpenOutput(output, owner); !opened) return Report(opened.error());
   Status status = Run(*output);
   if (status) status = AddLosses(*output);
-  return Finish(*output, status);
+  if (owner == OutputOwner::kJob) {
+    if (Status written = output->Finish(); !written) return Report(written.error());
+    if (output->closed()) return kDone;
+  } else if (status) {
+    status = opened_.CheckInputs();
+  }
+  return End(status);
+}
+
+Status ReadingJob::OpenOutput(std::optional<Output>& output, OutputOwner owner) {
+  if (owner == OutputOwner::kCaller) return opened_.ShareOutput(output);
+  Result<Output> opened = opened_.OpenOutput(OutputPath());
+  if (!opened) return Fail(opened.error());
+  output.emplace(*std::move(opened));
+  return {};
 }
 
 // Who closed the output wants to know no more.
@@ -23,9 +41,7 @@ Status ReadingJob::AddLosses(Output& output) {
   return opened_.FindLosses();
 }
 
-int ReadingJob::Finish(Output& output, const Status& status) {
-  if (Status written = output.Finish(); !written) return Report(written.error());
-  if (output.closed()) return kDone;
+int ReadingJob::End(const Status& status) {
   for (const std::string& problem : names_.lines.Problems()) Warn(problem);
   return opened_.End(status, {.keep_more = [this] { Keep(); },
                               .tell_how =

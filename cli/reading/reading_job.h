@@ -2,6 +2,8 @@
 // One run of a command that reads one recording and writes what it is about.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -27,6 +29,9 @@ class ReadingJob {
 
   // From the opened file to the exit status.
   int Execute();
+  // As Execute, but writes to an output that several jobs share. The first job opens it, and the
+  // caller finishes it when all jobs have ended.
+  int ExecuteInto(std::optional<Output>& output) { return Execute(output, OutputOwner::kCaller); }
 
  protected:
   // The steps of opening (opened_recording.h), with the command's own between them. Errors: what
@@ -53,8 +58,11 @@ class ReadingJob {
   RecordedNames names_;
 
  private:
+  enum class OutputOwner : uint8_t { kJob, kCaller };
+  int Execute(std::optional<Output>& output, OutputOwner owner);
+  Status OpenOutput(std::optional<Output>& output, OutputOwner owner);
   Status AddLosses(Output& output);
-  int Finish(Output& output, const Status& status);
+  int End(const Status& status);
 };
 
 // Opens the options' input, warns of damage to it, and hands it to `read`, which returns the exit

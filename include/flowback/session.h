@@ -32,6 +32,7 @@
 #include "flowback/decode/trace_source.h"
 #include "flowback/model/execution.h"
 #include "flowback/model/recording.h"
+#include "flowback/replay/coverage_counter.h"
 #include "flowback/replay/flow_index.h"
 #include "flowback/replay/functions.h"
 #include "flowback/replay/loss_tally.h"
@@ -169,6 +170,10 @@ class Session {
 
   // Returns the call stack of one of threads() at a place of its flow. Errors: as Player::Play's.
   Result<ThreadStack> StackAt(const StreamOwner& thread, const StackPlace& place);
+
+  // Returns what CountCoverage counts the selected threads' coverage from; valid as long as the
+  // session, which may be moved. It checks that the bytes of each stream add up (kSystem).
+  CoverageRequest CoverageInput() const;
 
   // Returns what timelines are made from; valid as long as the session, which may be moved.
   TimelineSources TimelineInput();

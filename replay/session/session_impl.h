@@ -26,7 +26,7 @@ class Session::Impl {
     return {.inputs = *inputs, .make_decoder = [this] { return NewDecoder(); }};
   }
   StreamInputs NewInputs(bool times) const;
-  Player NewPlayer(PlayOptions play = {}) const;
+  Player NewPlayer(const FlowSource& flow, PlayOptions play = {}) const;
   // Returns the player that all calls of Play share, whose decoders are warm.
   Player& SharedPlayer();
   Symbolizer& Symbols();

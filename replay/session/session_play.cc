@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
 // What a session makes of the flow: it plays it, sums it up, indexes it.
-#include <atomic>
 #include <map>
+#include <memory>
+#include <optional>
 #include <utility>
 
+#include "replay/account/laws.h"
 #include "replay/calls/exec_times.h"
 #include "replay/calls/stack_taker.h"
-#include "replay/flow/span_decoder.h"
+#include "replay/flow/flow_in_span.h"
 #include "replay/session/session_impl.h"
 
 namespace flowback {
@@ -15,31 +17,19 @@ namespace flowback {
 class Session::Impl::SpanPlay {
  public:
   SpanPlay(const Impl& session, TimeSpan span)
-      : session_(session),
-        needs_{.span = span},
-        inputs_(session.NewInputs(true)),
-        ranges_(inputs_, session.recording, needs_, session.clock),
-        player(inputs_, [this] { return NewDecoder(); },
-               {.threads = session.options.ThreadCount(),
-                .in_flight = session.options.in_flight,
-                .clock = &session.clock,
-                .reaches = [this](const FlowPiece& stay) { return ranges_.Reaches(stay); }}) {}
-
- private:
-  Result<std::unique_ptr<Decoder>> NewDecoder() {
-    Result<std::unique_ptr<Decoder>> decoder = session_.NewDecoder();
-    if (!decoder) return decoder;
-    return MakeSpanDecoder(*std::move(decoder), needs_, session_.clock, found_);
+      : inputs_(session.NewInputs(true)),
+        flow_({.inputs = inputs_, .make_decoder = [&session] { return session.NewDecoder(); }},
+              {.span = span}, session.clock) {
+    flow_.SkipRest(inputs_, session.recording);
+    player.emplace(session.NewPlayer(flow_.Source(), {.clock = &session.clock}));
   }
 
-  const Impl& session_;
-  const SpanNeeds needs_;
+ private:
   StreamInputs inputs_;
-  SpanRanges ranges_;
-  std::atomic<bool> found_ = false;
+  FlowInSpan flow_;
 
  public:
-  Player player;
+  std::optional<Player> player;
 };
 
 Session::Impl::Impl(const SessionOptions& session_options, Recording opened)
@@ -50,14 +40,14 @@ Session::Impl::Impl(const SessionOptions& session_options, Recording opened)
 
 Session::Impl::~Impl() = default;
 
-Player Session::Impl::NewPlayer(PlayOptions play) const {
+Player Session::Impl::NewPlayer(const FlowSource& flow, PlayOptions play) const {
   play.threads = options.ThreadCount();
   play.in_flight = options.in_flight;
-  return Player(Flow(), std::move(play));
+  return Player(flow, std::move(play));
 }
 
 Player& Session::Impl::SharedPlayer() {
-  if (!player) player.emplace(NewPlayer({.clock = &clock}));
+  if (!player) player.emplace(NewPlayer(Flow(), {.clock = &clock}));
   return *player;
 }
 
@@ -71,7 +61,7 @@ Status Session::Play(const ThreadFlow& thread, PlayConsumer& consumer) {
 
 Status Session::Play(TimeSpan span, PlayConsumer& consumer) {
   impl_->span_play = std::make_unique<Impl::SpanPlay>(*impl_, span);
-  return impl_->span_play->player.Play(FlowsOf(threads().owners()), consumer);
+  return impl_->span_play->player->Play(FlowsOf(threads().owners()), consumer);
 }
 
 // A stream may have parts of several threads, and a thread parts in several streams.
@@ -112,7 +102,7 @@ Result<ThreadStack> Session::StackAt(const StreamOwner& thread, const StackPlace
   };
   std::vector<const ThreadFlow*> all;
   for (const ThreadFlow& flow : flows()) all.push_back(&flow);
-  Player player = impl_->NewPlayer();
+  Player player = impl_->NewPlayer(Flow());
   Result<ThreadOrigin> origin = OriginOf(thread, all, recording(), functions(), player);
   if (!origin) return Fail(origin.error());
   StackTaker taker(functions(), {place}, *std::move(origin),
@@ -122,6 +112,14 @@ Result<ThreadStack> Session::StackAt(const StreamOwner& thread, const StackPlace
 }
 
 FlowSource Session::Flow() const { return impl_->Flow(); }
+
+CoverageRequest Session::CoverageInput() const {
+  return {.recording = recording(),
+          .code = code(),
+          .flow = Flow(),
+          .owners = threads().owners(),
+          .check = AccountCheck(source().Unit())};
+}
 
 TimelineSources Session::TimelineInput() {
   return {.recording = recording(),

@@ -23,7 +23,7 @@ _ONE_MEANING = {
         "PieceTools",
         "FunctionPiece",  # of code, as yet
     },
-    "Span": {"ClassSpan", "ClassSpans", "TimeSpan", "CommSpan", "SpanNeeds", "SpanRanges"},
+    "Span": {"ClassSpan", "ClassSpans", "TimeSpan", "CommSpan", "SpanNeeds", "FlowInSpan"},
     "Window": {"StreamWindow"},
 }
 # Numbers that are called by them though they count something else.

@@ -32,17 +32,10 @@ const std::map<std::string_view, Frame> kFrames = {
     {"html", {"<!DOCTYPE html>", "</body></html>\n"}},
 };
 
-Result<CoverageCounts> CountsOf(const Session& session) {
-  return CountCoverage({.recording = session.recording(),
-                        .code = session.code(),
-                        .flow = session.Flow(),
-                        .owners = session.threads().owners()});
-}
-
 TEST(CoverageWriters, WriteAReportWithoutTheProgram) {
   auto session = Session::Open(SourceFolder() + "/tests/recordings/tiny.data");
   ASSERT_TRUE(session) << session.error().message();
-  const Result<CoverageCounts> counts = CountsOf(*session);
+  const Result<CoverageCounts> counts = CountCoverage(session->CoverageInput());
   ASSERT_TRUE(counts) << counts.error().message();
   ImageSearch search = session->options().search;
   for (const ImageStatus& image : session->code().images()) search.files.push_back(image.file);

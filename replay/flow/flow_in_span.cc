@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
-#include "replay/flow/span_decoder.h"
+#include "replay/flow/flow_in_span.h"
+
+#include <memory>
 
 #include "base/block_part.h"
+#include "flowback/decode/decoder.h"
 #include "flowback/model/block_batch.h"
 #include "replay/flow/filtered_decoder.h"
 
@@ -117,8 +120,7 @@ class ContextFilter final : public FilterOfSpan {
   }
 };
 
-}  // namespace
-
+// `found` becomes true with the first item in the span.
 std::unique_ptr<Decoder> MakeSpanDecoder(std::unique_ptr<Decoder> decoder, const SpanNeeds& needs,
                                          const RecordingClock& clock, std::atomic<bool>& found) {
   if (needs.context)
@@ -128,16 +130,34 @@ std::unique_ptr<Decoder> MakeSpanDecoder(std::unique_ptr<Decoder> decoder, const
                                                        SpanFilter(needs.span, clock, found));
 }
 
-SpanRanges::SpanRanges(StreamInputs& inputs, const Recording& recording, const SpanNeeds& needs,
-                       const RecordingClock& clock) {
-  const TimeSpan span = needs.span;
-  const uint64_t run_up = needs.context ? kContext : kRunUp;
-  const auto too_early = [&](uint64_t tsc) { return clock.Value(tsc) < span.begin; };
-  const auto too_late = [&](uint64_t tsc) { return clock.Value(tsc) > span.end; };
+}  // namespace
+
+void FlowInSpan::SkipRest(StreamInputs& inputs, const Recording& recording) {
+  const TimeSpan span = needs_.span;
+  const uint64_t run_up = needs_.context ? kContext : kRunUp;
+  const auto too_early = [&](uint64_t tsc) { return clock_.Value(tsc) < span.begin; };
+  const auto too_late = [&](uint64_t tsc) { return clock_.Value(tsc) > span.end; };
+  ranges_.clear();
   for (const Stream& stream : recording.streams) {
-    of_stream_.push_back(RangeOfTimes(inputs.source(), stream, too_early, too_late, run_up));
-    inputs.set_from(stream, of_stream_.back().begin);
+    ranges_.push_back(RangeOfTimes(inputs.source(), stream, too_early, too_late, run_up));
+    inputs.set_from(stream, ranges_.back().begin);
   }
+}
+
+bool FlowInSpan::Reaches(const FlowPiece& piece) const {
+  const StreamRange& range = ranges_[piece.stream->index];
+  return piece.end > range.begin && piece.begin < range.end;
+}
+
+FlowSource FlowInSpan::Source() {
+  FlowSource flow{.inputs = whole_.inputs, .make_decoder = [this] {
+                    Result<std::unique_ptr<Decoder>> decoder = whole_.make_decoder();
+                    if (decoder)
+                      decoder = MakeSpanDecoder(*std::move(decoder), needs_, clock_, found_);
+                    return decoder;
+                  }};
+  if (!ranges_.empty()) flow.reaches = [this](const FlowPiece& piece) { return Reaches(piece); };
+  return flow;
 }
 
 }  // namespace flowback
