@@ -4,14 +4,16 @@
 #include <optional>
 #include <string>
 
-#include "cli/branches/branch_totals.h"
 #include "cli/branches/branches_view.h"
 #include "cli/branches/memory_view.h"
+#include "cli/branches/prepare.h"
 #include "cli/command.h"
 #include "cli/reading/reader_options.h"
 #include "cli/reading/reading_command.h"
 #include "cli/reading/reading_job.h"
 #include "cli/text/status.h"
+#include "replay/session/access_totals.h"
+#include "replay/session/branch_totals.h"
 
 namespace flowback::cli {
 namespace {
@@ -33,7 +35,8 @@ class BranchesJob final : public ReadingJob {
   Status Prepare() override { return PrepareBranches(opened_); }
   bool MeetsAllLosses() const override { return true; }
   Status Run(Output& output) override {
-    const Result<BranchReport> report = SumBranches(opened_, "branches");
+    const WorkProgress progress = opened_.ShowProgress("branches", opened_.SelectedBytes());
+    const Result<BranchReport> report = SumBranches(opened_);
     if (!report) return Fail(report.error());
     const BranchesView view{*report, opened_, names_, options_.top};
     const bool json = options_.reader.json;
@@ -56,6 +59,7 @@ class MemoryJob final : public ReadingJob {
  private:
   Status Prepare() override { return PrepareAccesses(opened_); }
   Status Gather() override {
+    const WorkProgress progress = opened_.ShowProgress("branches", opened_.SelectedBytes());
     Result<AccessReport> report = SumAccesses(opened_);
     if (!report) return Fail(report.error());
     report_ = *std::move(report);

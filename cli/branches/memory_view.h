@@ -7,7 +7,6 @@
 
 #include "cli/reading/opened_recording.h"
 #include "cli/text/output.h"
-#include "flowback/base/error.h"
 #include "replay/samples/access_sums.h"
 
 namespace flowback::cli {
@@ -24,13 +23,6 @@ struct MemoryView {
     return opened.RecordedPath(report.objects[place.object]);
   }
 };
-
-// The steps of opening that it takes: a recording may hold samples and no trace. Errors: as theirs.
-Status PrepareAccesses(OpenedRecording& opened);
-// All accesses that the recording's samples and its trace tell, of the chosen threads. What the
-// report points to lives as long as the opened recording. Errors: kUnsupported where there is none,
-// with how to record some; as Player::Play's.
-Result<AccessReport> SumAccesses(OpenedRecording& opened);
 
 void PrintMemoryText(const MemoryView& view, Output& output);
 void PrintMemoryJson(const MemoryView& view, Output& output);

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "base/recorded/call_samples.h"
-#include "cli/branches/branch_totals.h"
+#include "cli/branches/prepare.h"
 #include "cli/command.h"
 #include "cli/export/profile_choice.h"
 #include "cli/reading/reader_options.h"

@@ -7,8 +7,8 @@
 #include <optional>
 #include <vector>
 
-#include "cli/branches/branch_totals.h"
 #include "cli/text/status.h"
+#include "replay/session/branch_totals.h"
 
 namespace flowback::cli {
 namespace {
@@ -38,7 +38,8 @@ Error NothingRan(const OpenedRecording& opened, const std::string& object) {
 }  // namespace
 
 Result<CompilerProfile> ChooseProfile(OpenedRecording& opened, const std::string& object) {
-  const Result<BranchReport> report = SumBranches(opened, "export");
+  const WorkProgress progress = opened.ShowProgress("export", opened.SelectedBytes());
+  const Result<BranchReport> report = SumBranches(opened);
   if (!report) return Fail(report.error());
   const std::optional<uint32_t> number = MostRunObject(*report, opened.code(), object);
   if (!number) return Fail(NothingRan(opened, object));

@@ -159,6 +159,10 @@ class Session {
   // can lie there. Elements without a time are left out, but losses are not.
   Status Play(TimeSpan span, PlayConsumer& consumer);
 
+  // Plays the flow of all selected threads as Play does, and accounts for it: adds all losses to
+  // losses(), and checks that the bytes of each stream add up. Errors: as Player::Play's; kSystem.
+  Status PlayAccounted(PlayConsumer& consumer);
+
   // Sums up each selected thread without playing it: instructions, branches, digest, losses.
   // Faster than Play. Errors: as Decoder::Summarize's.
   Result<std::vector<ThreadTotals>> Sum();
@@ -182,7 +186,7 @@ class Session {
   Result<Timeline> MakeTimeline(TimelineOptions options = {});
 
   // The losses that are known so far. Flow that is played or summed up is not counted by itself:
-  // the caller adds its losses, or calls FindLosses.
+  // the caller adds its losses, calls FindLosses, or plays it by PlayAccounted.
   LossTally& losses();
   const LossTally& losses() const;
   // Adds what the recorder lost, and damage to the file. A second call adds nothing.

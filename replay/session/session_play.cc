@@ -32,6 +32,39 @@ class Session::Impl::SpanPlay {
   std::optional<Player> player;
 };
 
+namespace {
+
+// Adds the losses of a flow to a tally, and passes everything on.
+class LossCounter final : public PlayConsumer {
+ public:
+  LossCounter(PlayConsumer& next, LossTally& losses) : next_(next), losses_(losses) {}
+
+  void OnThreadBegin(const ThreadFlow& thread, size_t number) override {
+    next_.OnThreadBegin(thread, number);
+  }
+  void OnThreadEnd(const ThreadFlow& thread, size_t number) override {
+    next_.OnThreadEnd(thread, number);
+  }
+  void OnStayBegin(const FlowPiece& stay) override { next_.OnStayBegin(stay); }
+  void OnStayEnd(const FlowPiece& stay) override { next_.OnStayEnd(stay); }
+  void OnAbsence(const Absence& absence) override { next_.OnAbsence(absence); }
+  void OnBlock(const BlockRun& run) override { next_.OnBlock(run); }
+  void OnBlocks(const BlockBatch& batch) override { next_.OnBlocks(batch); }
+  void OnEvent(const TraceEvent& event) override { next_.OnEvent(event); }
+  void OnUnknown(const UnknownFlow& unknown) override { next_.OnUnknown(unknown); }
+  void OnLoss(const DataLoss& loss) override {
+    losses_.Add(loss);
+    next_.OnLoss(loss);
+  }
+  bool Done() const override { return next_.Done(); }
+
+ private:
+  PlayConsumer& next_;
+  LossTally& losses_;
+};
+
+}  // namespace
+
 Session::Impl::Impl(const SessionOptions& session_options, Recording opened)
     : options(session_options),
       recording(std::move(opened)),
@@ -62,6 +95,14 @@ Status Session::Play(const ThreadFlow& thread, PlayConsumer& consumer) {
 Status Session::Play(TimeSpan span, PlayConsumer& consumer) {
   impl_->span_play = std::make_unique<Impl::SpanPlay>(*impl_, span);
   return impl_->span_play->player->Play(FlowsOf(threads().owners()), consumer);
+}
+
+Status Session::PlayAccounted(PlayConsumer& consumer) {
+  AddKnownLosses();
+  LossCounter counter(consumer, losses());
+  Player player =
+      impl_->NewPlayer(Flow(), {.clock = &clock(), .check = AccountCheck(source().Unit())});
+  return player.Play(FlowsOf(threads().owners()), counter);
 }
 
 // A stream may have parts of several threads, and a thread parts in several streams.

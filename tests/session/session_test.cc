@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -202,6 +203,31 @@ TEST(SessionLosses, AreThoseOfDecodingAndOfTheRecorder) {
   ASSERT_TRUE(session->FindLosses());
   EXPECT_EQ(session->losses().count(), 0U);
   EXPECT_EQ(session->losses().stream_bytes(), session->trace_bytes());
+}
+
+// The name of the image is overwritten, so its code is not found.
+TEST(SessionLosses, AreTheSameHoweverTheyAreFound) {
+  const std::string copy = ::testing::TempDir() + "losses_of_tiny.data";
+  std::filesystem::copy_file(FileOf("tiny"), copy,
+                             std::filesystem::copy_options::overwrite_existing);
+  constexpr int kImageName = 1089;
+  std::fstream(copy, std::ios::in | std::ios::out | std::ios::binary).seekp(kImageName)
+      << "damaged";
+  SessionOptions options;
+  options.open.input = copy;
+  Result<Session> found = Session::Open(options);
+  Result<Session> played = Session::Open(options);
+  std::filesystem::remove(copy);
+  ASSERT_TRUE(found && played);
+  found->AddKnownLosses();
+  ASSERT_TRUE(found->FindLosses());
+  ThreadDigests digests;
+  ASSERT_TRUE(played->PlayAccounted(digests));
+  EXPECT_EQ(digests.digests.size(), played->threads().owners().size());
+  EXPECT_NE(played->losses().count(), 0U);
+  EXPECT_EQ(played->losses().count(), found->losses().count());
+  EXPECT_EQ(played->losses().bytes(), found->losses().bytes());
+  EXPECT_EQ(played->losses().stream_bytes(), played->trace_bytes());
 }
 
 TEST(SessionSelection, SaysWhatThereIsToSelect) {

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: MIT
+#include "replay/session/branch_totals.h"
+
+namespace flowback {
+
+Result<BranchReport> SumBranches(Session& session) {
+  const bool of_records = session.source().Unit().bytes != 1;
+  BranchSums sums(of_records);
+  if (const Status status = session.PlayAccounted(sums); !status) return Fail(status.error());
+  return sums.Take();
+}
+
+}  // namespace flowback
