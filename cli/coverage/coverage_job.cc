@@ -9,6 +9,7 @@
 
 #include "cli/coverage/counting_job.h"
 #include "cli/coverage/coverage_selection.h"
+#include "cli/coverage/part_losses.h"
 #include "cli/coverage/part_output.h"
 #include "cli/reading/reader_output.h"
 #include "cli/reading/reading_job.h"
@@ -63,6 +64,7 @@ int CoverageJob::AddPart(const std::string& path) {
   }
   counts_.Add(*part);
   dates_.Add(path);
+  losses_ = std::max(losses_, WarnOfPart(part->losses, path, options_.reader.strict));
   return kDone;
 }
 
@@ -72,7 +74,7 @@ int CoverageJob::AddInput(const ReaderOptions& reader) {
     return CountingJob(*this, reader, std::move(recording)).ExecuteInto(output_);
   });
   if (status != kFinishedWithLosses && status != kImageIsMissing) return status;
-  losses_ = status;
+  losses_ = std::max(losses_, status);
   return kDone;
 }
 
@@ -84,6 +86,7 @@ Status CoverageJob::Count(const OpenedRecording& opened, const CoverageRequest& 
   const Result<CoverageCounts> counts = CountCoverage(request);
   if (!counts) return Fail(counts.error());
   counts_.Add(*counts);
+  counts_.losses.Add(opened.losses().Kept());
   return {};
 }
 
@@ -143,13 +146,14 @@ int CoverageJob::RunOfProcesses(uint64_t unrecorded) {
   if (Status selected = CheckSelected(); !selected) return Report(selected.error());
   counts_.recordings = 1;  // whatever they were told in
   counts_.AddLoss(Name(LossCause::kRecordsLost), unrecorded);
+  process_losses_.AddUnrecorded(unrecorded);
+  counts_.losses = process_losses_.Kept();
   Result<Output> output = OpenOutput(options_.reader, Recording(), nullptr);
   if (!output) {
     if (Status saved = Save(); !saved) Report(saved.error());
     return Report(output.error());
   }
   output_.emplace(*std::move(output));
-  process_losses_.AddUnrecorded(unrecorded);
   WarnOfProcesses();
   losses_ = StatusOf(process_losses_, options_.reader.strict);
   return Finish();

@@ -63,7 +63,7 @@ class CoverageJob {
   CoverageCounts counts_;
   std::optional<Output> output_;
   InputDates dates_;
-  int losses_ = kDone;
+  int losses_ = kDone;  // a missing image goes before other losses, of whichever input
 
   // Of all processes of a command.
   LossTally process_losses_;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "cli/command.h"
+#include "cli/coverage/part_losses.h"
 #include "cli/coverage/part_output.h"
 #include "cli/options/arguments.h"
 #include "cli/text/output.h"
@@ -27,6 +28,7 @@ struct MergeOptions {
   std::vector<std::string> parts;
   std::vector<std::string> lists;
   bool json = false;
+  bool strict = false;
 };
 
 // A name a line; "-" is standard input.
@@ -102,7 +104,10 @@ int Execute(const MergeOptions& options) {
   const Result<CoverageCounts> sum = SumOf(*parts);
   if (!sum) return Report(sum.error());
   if (Status status = WritePart(*sum, options.output); !status) return Report(status.error());
-  return options.output == "-" ? kDone : Print(Told(*sum, parts->size(), options.json));
+  const int losses = WarnOfPart(sum->losses, "merge", options.strict);
+  if (options.output == "-") return losses;
+  const int printed = Print(Told(*sum, parts->size(), options.json));
+  return printed != kDone ? printed : losses;
 }
 
 }  // namespace
@@ -117,6 +122,9 @@ int RunMerge(const Arguments& arguments) {
   app.add_option("--from-list", options.lists,
                  "a file that names parts, one a line; - is standard input");
   app.add_flag("--json", options.json, "tell what was merged as JSON");
+  app.add_flag("--strict", options.strict,
+               "exit with 6 when anything was lost of what was counted, with 7 when an image was "
+               "missing");
   if (const std::optional<int> status = Parse(app, arguments)) return *status;
   return Execute(options);
 }

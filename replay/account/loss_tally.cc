@@ -40,6 +40,29 @@ void LossTally::Add(const LossTally& other) {
   damage_ += other.damage_;
 }
 
+void LossTally::Add(const KeptLosses& sums) {
+  for (const auto& [cause, more] : sums.causes) {
+    Sum& sum = SumOf(cause);
+    AddSaturated(sum.count, more.count);
+    AddSaturated(sum.bytes, more.bytes);
+  }
+  AddSaturated(stream_bytes_, sums.trace_bytes);
+  AddSaturated(missing_bytes_, sums.missing_bytes);
+  AddSaturated(unattributed_bytes_, sums.unattributed_bytes);
+  damage_ += sums.damage;
+}
+
+KeptLosses LossTally::Kept() const {
+  KeptLosses sums{.causes = {},
+                  .trace_bytes = stream_bytes_,
+                  .missing_bytes = missing_bytes_,
+                  .unattributed_bytes = unattributed_bytes_,
+                  .damage = damage_};
+  for (const LossCause cause : kAllLossCauses)
+    sums.Add(cause, {.count = Of(cause).count, .bytes = Of(cause).bytes});
+  return sums;
+}
+
 void LossTally::AddUnrecorded(uint64_t count) {
   AddSaturated(SumOf(LossCause::kRecordsLost).count, count);
 }

@@ -21,7 +21,6 @@ namespace flowback {
 namespace {
 
 constexpr const char* kFiltered = "filtered";
-constexpr const char* kDamaged = "damaged file";
 constexpr uint64_t kOverwriteFlag = 2;  // of AUX records
 
 bool IsSnapshot(const Recording& recording) {
@@ -222,7 +221,7 @@ void CoverageCounter::Parts::AddRecorders() {
     if (LeavesCodeUnknown(loss.cause)) add(Name(loss.cause), loss.count);
   const auto damage = std::ranges::count_if(
       recording.warnings, [](const Warning& warning) { return !warning.remedy.empty(); });
-  if (damage != 0 || recording.refusal) add(kDamaged, std::max<uint64_t>(1, damage));
+  if (damage != 0 || recording.refusal) add(kDamagedCause, std::max<uint64_t>(1, damage));
   if (IsSnapshot(recording)) add(Name(LossCause::kNotKept), 1);
   if (IsFiltered(recording, inputs.source())) add(kFiltered, 1);
   if (inputs.source().samples()) add(kSampledCause, 1);

@@ -169,6 +169,7 @@ void CoverageCounts::Add(const CoverageCounts& other) {
   AddSaturated(recordings, other.recordings);
   AddSaturated(instructions, other.instructions);
   emulated |= other.emulated;
+  losses.Add(other.losses);
 }
 
 void CoverageCounts::AddLoss(const std::string& cause, uint64_t count) {

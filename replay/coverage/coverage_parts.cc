@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
+#include <map>
 #include <optional>
 #include <string_view>
 #include <system_error>
@@ -14,12 +16,15 @@
 #include "base/number_bytes.h"
 #include "base/saturated.h"
 #include "decode/code/kept_images.h"
+#include "flowback/replay/loss_tally.h"
 
 namespace flowback {
 namespace {
 
 constexpr std::string_view kMagic = "flowback-coverage ";
-constexpr std::string_view kVersion = "2";
+constexpr std::string_view kVersion = "3";
+// Parts of this version have no losses of their own, only those of each object.
+constexpr std::string_view kVersionWithoutLosses = "2";
 constexpr size_t kLongestVersion = 20;
 constexpr size_t kChecksumSize = 8;
 
@@ -74,22 +79,61 @@ void Write(NumberWriter& out, const ObjectCounts& object) {
   }
 }
 
+// Causes are written by their names, which stay when others are added.
+void Write(NumberWriter& out, const KeptLosses& losses) {
+  std::map<std::string, KeptLosses::Sum> by_name;
+  for (const auto& [cause, sum] : losses.causes) by_name.emplace(Name(cause), sum);
+  out.Number(by_name.size());
+  for (const auto& [name, sum] : by_name) {
+    out.Block(AsBytes(name));
+    out.Number(sum.count);
+    out.Number(sum.bytes);
+  }
+  out.Number(losses.trace_bytes);
+  out.Number(losses.missing_bytes);
+  out.Number(losses.unattributed_bytes);
+  out.Number(losses.damage);
+}
+
+std::optional<LossCause> FindCause(const std::string& name) {
+  const auto* found =
+      std::ranges::find_if(kAllLossCauses, [&](LossCause cause) { return name == Name(cause); });
+  return found == std::end(kAllLossCauses) ? std::nullopt : std::optional(*found);
+}
+
+// Returns what the objects' losses prove: each cause occurred as often as for the object that has
+// most of it. What a snapshot did not keep is no loss for LossTally.
+KeptLosses LeastLosses(const std::vector<ObjectCounts>& objects) {
+  KeptLosses least;
+  std::map<LossCause, uint64_t> causes;
+  for (const ObjectCounts& object : objects)
+    for (const auto& [name, count] : object.losses) {
+      if (name == kDamagedCause) least.damage = std::max(least.damage, count);
+      const std::optional<LossCause> cause = FindCause(name);
+      if (cause && *cause != LossCause::kNotKept) causes[*cause] = std::max(causes[*cause], count);
+    }
+  for (const auto& [cause, count] : causes) least.Add(cause, {.count = count});
+  return least;
+}
+
 // Reads what Write wrote; what that can't have written makes it fail.
 class PartReader {
  public:
-  explicit PartReader(Bytes content) : in_(content) {}
+  PartReader(Bytes content, bool has_losses) : in_(content), has_losses_(has_losses) {}
 
   std::optional<CoverageCounts> Read() {
     CoverageCounts counts;
     counts.recordings = in_.Number();
     counts.instructions = in_.Number();
     counts.emulated = Below(2) != 0;
+    if (has_losses_) Losses(counts.losses);
     objects_ = in_.Count();
     for (size_t left = objects_; left != 0 && in_.ok(); --left) {
       counts.objects.push_back(Object());
       if (counts.objects.size() > 1) CheckOrder(counts.objects);
     }
     if (counts.instructions != sum_ || !in_.Done()) return std::nullopt;
+    if (!has_losses_) counts.losses = LeastLosses(counts.objects);
     return counts;
   }
 
@@ -115,6 +159,25 @@ class PartReader {
     Check(by < 0 || (by == 0 && a.mode < b.mode));
   }
 
+  // A cause that is not known was added later; another program found it.
+  void Losses(KeptLosses& losses) {
+    constexpr size_t kMostCauses = 256;
+    size_t left = in_.Count();
+    Check(left <= kMostCauses);
+    for (std::string before; left != 0 && in_.ok(); --left) {
+      std::string name = AsText(in_.Block());
+      Check(before < name);
+      const uint64_t count = in_.Number();
+      const KeptLosses::Sum sum{.count = count, .bytes = in_.Number()};
+      Check(sum != KeptLosses::Sum());
+      losses.Add(FindCause(name).value_or(LossCause::kToldByRecorder), sum);
+      before = std::move(name);
+    }
+    losses.trace_bytes = in_.Number();
+    losses.missing_bytes = in_.Number();
+    losses.unattributed_bytes = in_.Number();
+    losses.damage = in_.Number();
+  }
   ObjectId Id() {
     constexpr size_t kLongestBuildId = 20;
     ObjectId id;
@@ -192,6 +255,7 @@ class PartReader {
   }
 
   NumberReader in_;
+  const bool has_losses_;
   size_t objects_ = 0;
   uint64_t sum_ = 0;
 };
@@ -200,8 +264,12 @@ Error NoPart(const std::string& name, const std::string& why) {
   return Error(ErrorCode::kUnreadable, name + ": " + why);
 }
 
-// Where the content begins.
-Result<size_t> CheckHead(Bytes bytes, const std::string& name) {
+struct PartHead {
+  size_t size = 0;  // in bytes
+  bool has_losses = false;
+};
+
+Result<PartHead> ReadHead(Bytes bytes, const std::string& name) {
   const std::string head =
       AsText(bytes.first(std::min<size_t>(bytes.size(), kMagic.size() + kLongestVersion)));
   if (!head.starts_with(kMagic))
@@ -217,13 +285,13 @@ Result<size_t> CheckHead(Bytes bytes, const std::string& name) {
     return Fail(NoPart(name, "its first line is cut or damaged")
                     .At(kMagic.size())
                     .Remedy("copy the file again, or count again"));
-  if (version != kVersion)
+  if (version != kVersion && version != kVersionWithoutLosses)
     return Fail(
-        NoPart(name, "a part of version " + version + "; this program reads version " +
-                         std::string(kVersion))
+        NoPart(name, "a part of version " + version + "; this program reads versions " +
+                         std::string(kVersionWithoutLosses) + " and " + std::string(kVersion))
             .At(kMagic.size())
             .Remedy("read it with the flowback that wrote it, or count again with this one"));
-  return end + 1;
+  return PartHead{.size = end + 1, .has_losses = version == kVersion};
 }
 
 }  // namespace
@@ -233,6 +301,7 @@ std::vector<uint8_t> PartToBytes(const CoverageCounts& counts) {
   out.Number(counts.recordings);
   out.Number(counts.instructions);
   out.Number(counts.emulated ? 1 : 0);
+  Write(out, counts.losses);
   out.Number(counts.objects.size());
   for (const ObjectCounts& object : counts.objects) Write(out, object);
   const std::string head = std::string(kMagic) + std::string(kVersion) + '\n';
@@ -246,22 +315,24 @@ std::vector<uint8_t> PartToBytes(const CoverageCounts& counts) {
 }
 
 Result<CoverageCounts> PartFromBytes(Bytes bytes, const std::string& name) {
-  const Result<size_t> head = CheckHead(bytes, name);
+  const Result<PartHead> head = ReadHead(bytes, name);
   if (!head) return Fail(head.error());
-  const size_t end = bytes.size() < *head + kChecksumSize ? *head : bytes.size() - kChecksumSize;
-  const bool whole = end != *head && ImageHash::Of(bytes.first(end)) ==
+  const size_t begin = head->size;
+  const size_t end = bytes.size() < begin + kChecksumSize ? begin : bytes.size() - kChecksumSize;
+  const bool whole = end != begin && ImageHash::Of(bytes.first(end)) ==
                                          LoadLittleEndian(bytes.data() + end, kChecksumSize);
   if (!whole)
     return Fail(NoPart(name, "cut or damaged: the checksum of its " + std::to_string(end) +
                                  " bytes is not the one behind them")
                     .At(end)
                     .Remedy("copy the file again, or count again"));
-  std::optional<CoverageCounts> counts = PartReader(bytes.subspan(*head, end - *head)).Read();
+  std::optional<CoverageCounts> counts =
+      PartReader(bytes.subspan(begin, end - begin), head->has_losses).Read();
   if (!counts)
     return Fail(NoPart(name,
                        "its checksum is right, and its content contradicts itself: it was "
                        "not written by this version")
-                    .At(*head)
+                    .At(begin)
                     .Remedy("count again"));
   return *std::move(counts);
 }

@@ -95,6 +95,32 @@ int main(int c, char** v) { (void)v; int s = 0; for (int i = 0; i < 20; i++) s +
       EXPECT_EQ(told.status, strict) << name << told.err;
       EXPECT_EQ(WarningsOf(told.err), warnings) << name;
     }
+    ExpectSameOfParts(strict, warnings);
+  }
+  // A part holds what was lost of the recording that it was counted from, a sum what the parts
+  // hold.
+  void ExpectSameOfParts(int strict, const std::vector<std::string>& warnings) const {
+    const ProgramResult saved =
+        Run({"coverage", "--save", folder_.File("part"), "-o", folder_.File("report")}, false);
+    ASSERT_EQ(saved.status, 0) << saved.err;
+    const auto losses_of = [this](const std::vector<std::string>& lines, const std::string& name) {
+      std::vector<std::string> losses;
+      for (std::string line : lines) {
+        if (line.starts_with("flowback: " + name)) line.replace(10, name.size(), "");
+        if (line.contains(" x ")) losses.push_back(line);
+      }
+      return losses;
+    };
+    const auto expect = [&](const std::vector<std::string>& words, const std::string& name) {
+      const ProgramResult told = RunFlowback(words);
+      EXPECT_EQ(told.status, strict) << words[0] << told.err;
+      EXPECT_EQ(losses_of(Lines(told.err), name), losses_of(warnings, folder_.File("data")));
+    };
+    const std::string part = folder_.File("part");
+    expect({"coverage", "--no-cache", "--strict", part}, part);
+    expect({"merge", "--strict", "-o", folder_.File("sum"), part}, "merge");
+    EXPECT_EQ(ReadFile(folder_.File("sum")), ReadFile(part));
+    EXPECT_EQ(RunFlowback({"merge", "-o", folder_.File("sum"), part}).status, 0);
   }
   void Change(const std::function<void(std::string&)>& change) const {
     std::string bytes = ReadFile(folder_.File("data"));

@@ -2,7 +2,10 @@
 // Part files: what is written is read, equal counts are equal bytes, and nothing else is read.
 #include <gtest/gtest.h>
 
+#include <initializer_list>
+#include <iterator>
 #include <random>
+#include <string_view>
 
 #include "decode/code/kept_images.h"
 #include "replay/coverage/coverage_parts.h"
@@ -98,9 +101,9 @@ TEST(CoverageParts, MadeUpAreErrorsOrSound) {
 
 TEST(CoverageParts, OfAnotherVersionAreRefusedByName) {
   std::vector<uint8_t> bytes = SomePart();
-  bytes[18] = '3';
+  bytes[18] = '4';
   Seal(bytes);
-  ExpectError(bytes, "a part of version 3; this program reads version 2");
+  ExpectError(bytes, "a part of version 4; this program reads versions 2 and 3");
 }
 
 TEST(CoverageParts, OtherFilesAreRefused) {
@@ -113,33 +116,79 @@ TEST(CoverageParts, OtherFilesAreRefused) {
   }
 }
 
-// The layout, byte by byte: who changes it has to change the version.
-TEST(CoverageParts, HaveTheDocumentedLayout) {
+// An object with one of each, and 300 instructions executed in all.
+CoverageCounts OneOfEach() {
   CoverageCounts counts;
   counts.recordings = 1;
   counts.instructions = 300;
   counts.objects.resize(1);
   ObjectCounts& object = counts.objects[0];
   object.id = {.path = "/a", .build_id = {{0xab, 0xcd}}};
-  object.losses["filtered"] = 1;
+  object.losses["no code image"] = 1;
   object.replaced = {{0x20, 0x30}};
   object.instructions = {{0x10, 200, 3}, {0x13, 100, 2}};
   object.branches = {{0x13, 60, 40}};
   object.targets = {{0x13, InstructionClass::kCall, 0, 0x10, 7}};
+  return counts;
+}
+
+constexpr uint8_t kTotals[] = {1, 0xac, 2, 0};
+constexpr uint8_t kLosses[] = {2,    13,  'n', 'o', ' ', 's', 'y', 'n', 'c', ' ',
+                               'p',  'o', 'i', 'n', 't', 1,   16,  9,   't', 'r',
+                               'a',  'c', 'e', ' ', 'c', 'u', 't', 2,   0,  // causes, by name
+                               0xe8, 7,   3,   4,   5};                     // bytes and damage
+constexpr uint8_t kObjects[] = {
+    1,                                                                               // objects
+    0, 2,    '/',  'a', 2,   0xab, 0xcd, 0,   0,   0,   0,   0,   0,   0,   0,   0,  // id, mode
+    1, 13,   'n',  'o', ' ', 'c',  'o',  'd', 'e', ' ', 'i', 'm', 'a', 'g', 'e', 1,  // losses
+    1, 0x20, 0x10,                                                                   // replaced
+    2, 0x10, 0xc8, 1,   3,   3,    100,  2,                                          // instructions
+    1, 0x13, 60,   40,                                                               // branches
+    1, 0x13, 3,    1,   5,   7};                                                     // targets
+
+// All but the checksum.
+std::vector<uint8_t> Laid(std::string_view head, std::initializer_list<Bytes> contents) {
+  std::vector<uint8_t> bytes(head.begin(), head.end());
+  for (const Bytes content : contents) bytes.insert(bytes.end(), content.begin(), content.end());
+  return bytes;
+}
+
+// The layout, byte by byte: who changes it has to change the version.
+TEST(CoverageParts, HaveTheDocumentedLayout) {
+  CoverageCounts counts = OneOfEach();
+  counts.losses.causes[LossCause::kTruncated] = {.count = 2, .bytes = 0};
+  counts.losses.causes[LossCause::kNoSync] = {.count = 1, .bytes = 16};
+  counts.losses.trace_bytes = 1000;
+  counts.losses.missing_bytes = 3;
+  counts.losses.unattributed_bytes = 4;
+  counts.losses.damage = 5;
   std::vector<uint8_t> bytes = PartToBytes(counts);
   bytes.resize(bytes.size() - 8);
-  const std::string head = "flowback-coverage 2\n";
-  std::vector<uint8_t> expected(head.begin(), head.end());
-  const std::vector<int> content = {
-      1, 0xac, 2,    0,   1,                                                 // totals, objects
-      0, 2,    '/',  'a', 2,   0xab, 0xcd, 0,   0,   0,   0, 0, 0, 0, 0, 0,  // id, mode
-      1, 8,    'f',  'i', 'l', 't',  'e',  'r', 'e', 'd', 1,                 // losses
-      1, 0x20, 0x10,                                                         // replaced
-      2, 0x10, 0xc8, 1,   3,   3,    100,  2,                                // instructions
-      1, 0x13, 60,   40,                                                     // branches
-      1, 0x13, 3,    1,   5,   7};                                           // targets
-  for (const int byte : content) expected.push_back(static_cast<uint8_t>(byte));
-  EXPECT_EQ(bytes, expected);
+  EXPECT_EQ(bytes, Laid("flowback-coverage 3\n", {kTotals, kLosses, kObjects}));
+}
+
+// A part of version 2 proves of losses what its objects do.
+TEST(CoverageParts, OfTheVersionBeforeAreRead) {
+  std::vector<uint8_t> bytes = Laid("flowback-coverage 2\n", {kTotals, kObjects});
+  bytes.resize(bytes.size() + 8);
+  Seal(bytes);
+  const Result<CoverageCounts> read = PartFromBytes(bytes, "x");
+  ASSERT_TRUE(read) << read.error().message();
+  CoverageCounts counts = OneOfEach();
+  counts.losses.causes[LossCause::kNoImage] = {.count = 1, .bytes = 0};
+  EXPECT_EQ(*read, counts);
+}
+
+TEST(CoverageParts, ALaterCauseOfLossesCounts) {
+  std::vector<uint8_t> losses(std::begin(kLosses), std::end(kLosses));
+  losses[2] = 'N';
+  std::vector<uint8_t> bytes = Laid("flowback-coverage 3\n", {kTotals, losses, kObjects});
+  bytes.resize(bytes.size() + 8);
+  Seal(bytes);
+  const Result<CoverageCounts> read = PartFromBytes(bytes, "x");
+  ASSERT_TRUE(read) << read.error().message();
+  const KeptLosses::Sum told{.count = 1, .bytes = 16};
+  EXPECT_EQ(read->losses.causes.at(LossCause::kToldByRecorder), told);
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 
 #include "base/saturated.h"
 #include "flowback/replay/coverage_counts.h"
+#include "flowback/replay/loss_tally.h"
 
 namespace flowback::testing {
 
@@ -26,11 +27,23 @@ inline ObjectId RandomId(std::mt19937_64& random) {
   return id;
 }
 
+inline KeptLosses RandomLosses(std::mt19937_64& random) {
+  KeptLosses losses;
+  for (const LossCause cause : kAllLossCauses)
+    if (random() % 8 == 0) losses.Add(cause, {.count = random() % 3, .bytes = random() % 1000});
+  losses.trace_bytes = random() % 5000;
+  if (random() % 4 == 0) losses.missing_bytes = random() % 300;
+  if (random() % 4 == 0) losses.unattributed_bytes = random() % 300;
+  losses.damage = random() % 4 == 0 ? 1 : 0;
+  return losses;
+}
+
 inline CoverageCounts RandomCounts(uint64_t seed) {
   std::mt19937_64 random(seed);
   CoverageCounts counts;
   counts.recordings = 1 + random() % 2;
   counts.emulated = random() % 2 == 0;
+  counts.losses = RandomLosses(random);
   for (uint64_t i = random() % 5; i != 0; --i) {
     ObjectCounts object;
     object.id = RandomId(random);

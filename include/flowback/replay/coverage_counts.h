@@ -19,6 +19,7 @@
 
 #include "flowback/model/block_counts.h"
 #include "flowback/model/execution.h"
+#include "flowback/replay/kept_losses.h"
 #include "flowback/replay/object_image.h"
 
 namespace flowback {
@@ -66,6 +67,8 @@ void Normalize(std::vector<ReplacedRange>& ranges);
 
 // Among ObjectCounts::losses, once for each recording that holds samples only.
 inline constexpr const char* kSampledCause = "samples";
+// Once for each warning of damage to the recording's file.
+inline constexpr const char* kDamagedCause = "damaged file";
 
 // Of one object in one mode. Each list is sorted and has an offset once (targets: all but times).
 struct ObjectCounts {
@@ -76,7 +79,7 @@ struct ObjectCounts {
   std::vector<TargetCount> targets;
   // How many losses there were in processes that had the object mapped when they happened, by
   // cause: Name(LossCause), "filtered" (once for each recording that was not to record all),
-  // kSampledCause or "damaged file". With any, what has no count may have been executed. Losses
+  // kSampledCause or kDamagedCause. With any, what has no count may have been executed. Losses
   // that hide no instruction are not among them (LeavesCodeUnknown in coverage_counter.h).
   std::map<std::string, uint64_t> losses;
 
@@ -92,6 +95,9 @@ struct CoverageCounts {
   uint64_t recordings = 0;
   uint64_t instructions = 0;  // of all flow: what the objects' counts add up to
   bool emulated = false;      // some recording was
+  // What was lost of the recordings, also what hides no instruction: LossTally::Kept, which who
+  // counts adds, because counting itself knows the losses in the flow alone.
+  KeptLosses losses;
 
   // Associative and commutative: sums are equal in whatever order and groups they were made. An
   // object that had several paths has the smallest of them. Numbers do not grow beyond 2^64 - 1.

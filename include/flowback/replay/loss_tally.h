@@ -14,6 +14,7 @@
 #include "flowback/decode/recording_code.h"
 #include "flowback/model/execution.h"
 #include "flowback/model/recording.h"
+#include "flowback/replay/kept_losses.h"
 #include "flowback/replay/threads.h"
 #include "flowback/replay/time_account.h"
 
@@ -70,6 +71,8 @@ class LossTally {
   void Add(const DataLoss& loss);
   // Adds the losses of another recording, without its images.
   void Add(const LossTally& other);
+  // Adds losses that were kept. Their times and images are not known.
+  void Add(const KeptLosses& sums);
   // Adds records that the recorder lost and that no recording mentions.
   void AddUnrecorded(uint64_t count);
   // Adds bytes of trace that were decoded, of which the lost bytes are a part.
@@ -81,6 +84,8 @@ class LossTally {
   void AddTimes(const TimeAccounts& accounts);
 
   const Sum& Of(LossCause cause) const { return sums_[static_cast<size_t>(cause)]; }
+  // Returns what is kept of the losses: all but their times and images.
+  KeptLosses Kept() const;
   bool any() const;
   uint64_t count() const;
   uint64_t bytes() const;
