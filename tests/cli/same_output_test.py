@@ -75,6 +75,8 @@ COMMANDS = [
 OF_SAMPLES = ["info", "info --json", "stack --paths", "stack --paths --json", "export --to folded"]
 # A merge reads part files of coverage, and takes no options of caches and threads.
 OF_PARTS = ["merge -o @", "merge --json -o @"]
+# Page faults are sampled accesses to memory that any machine has.
+OF_ACCESSES = ["branches --mem", "branches --mem --json"]
 # What changes between runs: words ahead of the command, environment, threads.
 RUNS = [
     ([], {}, 1),
@@ -157,15 +159,21 @@ class SameOutput(unittest.TestCase):
     def test_of_branch_stacks(self):
         self.check_all(COMMANDS, [self.record("stacks.data", "-b")], len(COMMANDS) - 18)
 
-    def test_of_samples(self):
+    def sample(self, name, *options):
         if shutil.which("perf") is None:
             self.skipTest("perf is not installed")
-        path = os.path.join(self.folder, "samples.data")
-        done = subprocess.run(["perf", "record", "-q", "-e", "cpu-clock", "-F", "5000", "-g", "-d", "-o",
-                               path, "--", sys.executable, "-c", "print(sum(range(1000000)))"], capture_output=True, text=True, check=False)
+        path = os.path.join(self.folder, name)
+        done = subprocess.run(["perf", "record", "-q", *options, "-d", "-o", path, "--", sys.executable, "-c",
+                               "print(sum(range(1000000)))"], capture_output=True, text=True, check=False)
         if done.returncode != 0:
             self.skipTest("perf cannot record here: " + done.stderr)
-        self.check_all(OF_SAMPLES, [path], len(OF_SAMPLES))
+        return path
+
+    def test_of_samples(self):
+        self.check_all(OF_SAMPLES, [self.sample("samples.data", "-e", "cpu-clock", "-F", "5000", "-g")], len(OF_SAMPLES))
+
+    def test_of_accesses(self):
+        self.check_all(OF_ACCESSES, [self.sample("accesses.data", "-e", "page-faults", "-c", "1")], len(OF_ACCESSES))
 
     def test_of_parts(self):
         recording = self.record("parts.data")
