@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
+#include "base/step_times.h"
+
 #include <algorithm>
 
 #include "base/step_lanes.h"
-#include "flowback/model/block_batch.h"
 
 namespace flowback {
 

@@ -7,6 +7,7 @@
 
 #include "decode/system_call.h"
 #include "replay/calls/call_flow.h"
+#include "replay/calls/call_stack_archive.h"
 
 namespace flowback {
 
@@ -319,11 +320,11 @@ uint64_t CallStack::instructions() const { return impl_->stacks().now.instructio
 std::vector<StackGuess> CallStack::guesses() const { return impl_->stacks().guesses(); }
 uint64_t CallStack::stopped_at() const { return impl_->stopped_at(); }
 uint64_t CallStack::guess_count() const { return impl_->stacks().guess_count(); }
-std::vector<uint8_t> CallStack::ToBytes(const SpaceNames& spaces) const {
-  return impl_->ToBytes(spaces);
+std::vector<uint8_t> CallStackArchive::ToBytes(const CallStack& stack, const SpaceNames& spaces) {
+  return stack.impl_->ToBytes(spaces);
 }
-bool CallStack::FromBytes(Bytes bytes, const SpaceNames& spaces) {
-  return impl_->FromBytes(bytes, spaces);
+bool CallStackArchive::FromBytes(CallStack& stack, Bytes bytes, const SpaceNames& spaces) {
+  return stack.impl_->FromBytes(bytes, spaces);
 }
 
 }  // namespace flowback

@@ -10,9 +10,11 @@
 #include <utility>
 
 #include "flowback/model/flow_segment.h"
+#include "replay/calls/call_stack_archive.h"
 #include "replay/calls/stack_chain.h"
 #include "replay/calls/stack_taker.h"
 #include "replay/flow/index_disk.h"
+#include "replay/flow/index_spaces.h"
 #include "replay/flow/share_search.h"
 #include "replay/flow/space_names.h"
 #include "replay/symbols/symbol_sources.h"
@@ -101,7 +103,7 @@ class KeptStacks::Impl {
     Allowance allowance(source_.index, part_);
     for (uint32_t share = 0; share < thread.shares.size(); ++share) {
       if (share == 0 || allowance.MayTry()) {
-        const std::vector<uint8_t> state = taker.ToBytes(source_.index.spaces());
+        const std::vector<uint8_t> state = taker.ToBytes(IndexSpaces::Of(source_.index));
         const uint64_t most = share == 0 ? UINT64_MAX : allowance.Left(chain.bytes());
         if (!state.empty()) chain.Add(share, state, most);
         allowance.Tried(state.size());
@@ -129,7 +131,7 @@ class KeptStacks::Impl {
       if (!told) break;
       const auto kept = chain.LastUpTo(*told);
       if (kept && chain.ShareOf(*kept) > at &&
-          taker.FromBytes(chain.State(*kept), source_.index.spaces()))
+          taker.FromBytes(chain.State(*kept), IndexSpaces::Of(source_.index)))
         at = chain.ShareOf(*kept);
       while (at <= *told && !taker.Done()) Play(thread.shares[at++], taker);
     }
@@ -141,7 +143,8 @@ class KeptStacks::Impl {
   size_t Enter(size_t number, size_t share, CallStack& stack) const {
     const StackChain& chain = chains_.at(number);
     for (auto kept = chain.LastUpTo(static_cast<uint32_t>(share)); kept; kept = Before(*kept))
-      if (stack.FromBytes(StackTaker::StackPart(chain.State(*kept)), source_.index.spaces()))
+      if (CallStackArchive::FromBytes(stack, StackTaker::StackPart(chain.State(*kept)),
+                                      IndexSpaces::Of(source_.index)))
         return chain.ShareOf(*kept);
     return 0;
   }
@@ -209,7 +212,7 @@ class KeptStacks::Impl {
     const size_t share = std::min(ShareOf(thread, place), thread.shares.size() - 1);
     const bool by_time = place.kind == StackPlace::Kind::kTime;
     for (auto kept = chain.LastUpTo(static_cast<uint32_t>(share)); kept; kept = Before(*kept)) {
-      if (!taker.FromBytes(chain.State(*kept), source_.index.spaces())) continue;
+      if (!taker.FromBytes(chain.State(*kept), IndexSpaces::Of(source_.index))) continue;
       if (by_time && taker.tsc() != 0 && taker.tsc() >= place.value) continue;
       if (taker.IsBehindLoss()) FindLoss(thread, chain.ShareOf(*kept), taker);
       return chain.ShareOf(*kept);

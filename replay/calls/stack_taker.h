@@ -16,6 +16,7 @@
 #include "flowback/replay/functions.h"
 #include "flowback/replay/player.h"
 #include "flowback/replay/thread_stack.h"
+#include "replay/flow/space_names.h"
 
 namespace flowback {
 

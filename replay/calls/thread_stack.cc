@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/number_bytes.h"
+#include "replay/calls/call_stack_archive.h"
 #include "replay/calls/stack_taker.h"
 
 namespace flowback {
@@ -315,7 +316,7 @@ bool StackTaker::Impl::MayChange(const Told& told) const {
 
 // The stacks, what else there is, and the size of that.
 std::vector<uint8_t> StackTaker::Impl::ToBytes(const SpaceNames& spaces) const {
-  std::vector<uint8_t> bytes = stack_.ToBytes(spaces);
+  std::vector<uint8_t> bytes = CallStackArchive::ToBytes(stack_, spaces);
   if (bytes.empty()) return bytes;
   NumberWriter out;
   out.Number(next_);
@@ -343,7 +344,7 @@ bool StackTaker::Impl::FromBytes(Bytes bytes, const SpaceNames& spaces) {
     *outside = static_cast<Outside>(in.ok() ? number : 0);
   }
   const bool done = in.Done();
-  if (!stack_.FromBytes(stack, spaces) || !done) return false;
+  if (!CallStackArchive::FromBytes(stack_, stack, spaces) || !done) return false;
   TakeTold();
   return true;
 }

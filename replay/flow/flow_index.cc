@@ -10,6 +10,7 @@
 #include "replay/flow/index_content.h"
 #include "replay/flow/index_disk.h"
 #include "replay/flow/index_key.h"
+#include "replay/flow/index_spaces.h"
 
 namespace flowback {
 namespace {
@@ -325,7 +326,7 @@ std::vector<HotBlock> FlowIndex::ProfileOf(const FlowShare& share) const {
 }
 uint32_t FlowIndex::StretchOf(const FlowShare& share) const { return impl_->StretchOf(share); }
 size_t FlowIndex::segments() const { return impl_->segments(); }
-const SpaceNames& FlowIndex::spaces() const { return impl_->spaces(); }
+const SpaceNames& IndexSpaces::Of(const FlowIndex& index) { return index.impl_->spaces(); }
 bool FlowIndex::from_cache() const { return impl_->from_cache(); }
 size_t FlowIndex::file_bytes() const { return impl_->ToBytes().size(); }
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/step_times.h"
 #include "flowback/model/block_batch.h"
 #include "tests/bench/libipt_peer.h"
 #include "tests/bench/workload.h"
@@ -74,7 +75,7 @@ class TimedStepTaker final : public BatchTaker {
  public:
   void OnBlocks(const BlockBatch& batch) override {
     uint64_t sum = 0;
-    batch.ForEachStep([&sum](const CodeBlock& block, BlockStep step, uint64_t, uint64_t tsc) {
+    ForEachStep(batch, [&sum](const CodeBlock& block, BlockStep step, uint64_t, uint64_t tsc) {
       sum += (block.address + step.value) ^ tsc;
     });
     sum_ += sum;

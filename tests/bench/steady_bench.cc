@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "base/step_times.h"
 #include "flowback/model/block_batch.h"
 #include "tests/bench/libipt_peer.h"
 #include "tests/bench/workload.h"
@@ -68,7 +69,7 @@ class Taker final : public ExecutionConsumer {
     decoder_.Add(batch_, begin - last_);
     uint64_t sum = 0;
     if (use_ == Use::kStepTimes) {
-      batch.ForEachStep([&sum](const CodeBlock& block, BlockStep step, uint64_t, uint64_t tsc) {
+      ForEachStep(batch, [&sum](const CodeBlock& block, BlockStep step, uint64_t, uint64_t tsc) {
         sum += (block.address + step.value) ^ tsc;
       });
     } else if (use_ == Use::kSteps) {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "flowback/replay/call_stack.h"
+#include "replay/calls/call_stack_archive.h"
 #include "replay/flow/space_names.h"
 #include "tests/support/random.h"
 
@@ -133,12 +134,12 @@ class StackBytes : public ::testing::Test {
   }
   // Another process goes on.
   void Move() {
-    const std::vector<uint8_t> bytes = changes_->ToBytes(names_);
+    const std::vector<uint8_t> bytes = CallStackArchive::ToBytes(*changes_, names_);
     ASSERT_FALSE(bytes.empty());
     functions_.push_back(std::make_unique<NumberedFunctions>(functions_.size() * 17));
     changes_ = std::make_unique<CallStack>(*functions_.back(), notes_of_changes_);
-    ASSERT_TRUE(changes_->FromBytes(bytes, names_));
-    ASSERT_EQ(changes_->ToBytes(names_), bytes);
+    ASSERT_TRUE(CallStackArchive::FromBytes(*changes_, bytes, names_));
+    ASSERT_EQ(CallStackArchive::ToBytes(*changes_, names_), bytes);
     ++moves_;
   }
   void ExpectSame() {
@@ -273,10 +274,10 @@ TEST_F(StackBytes, WhatWasInheritedGoesOn) {
 // Of deep stacks what has not changed need not be kept twice.
 TEST_F(StackBytes, BeginWithWhatHasNotChanged) {
   for (int i = 0; i < 1000; ++i) CallAt(0x110, 0x100);
-  const std::vector<uint8_t> before = stays_.ToBytes(names_);
+  const std::vector<uint8_t> before = CallStackArchive::ToBytes(stays_, names_);
   for (int i = 0; i < 10; ++i) ReturnAt(0x150, 0x114);
   for (int i = 0; i < 20; ++i) CallAt(0x210, 0x200);
-  const std::vector<uint8_t> behind = stays_.ToBytes(names_);
+  const std::vector<uint8_t> behind = CallStackArchive::ToBytes(stays_, names_);
   const auto differs = std::ranges::mismatch(before, behind).in1 - before.begin();
   EXPECT_GT(static_cast<size_t>(differs), before.size() * 95 / 100);
   EXPECT_LT(before.size(), 1000u * 16);
@@ -284,27 +285,27 @@ TEST_F(StackBytes, BeginWithWhatHasNotChanged) {
 
 TEST_F(StackBytes, OfOtherSpacesAreNone) {
   CallAt(0x100, 0x200);
-  EXPECT_TRUE(stays_.ToBytes(SpaceNames()).empty());
-  const std::vector<uint8_t> bytes = stays_.ToBytes(names_);
-  EXPECT_FALSE(changes_->FromBytes(bytes, SpaceNames()));
+  EXPECT_TRUE(CallStackArchive::ToBytes(stays_, SpaceNames()).empty());
+  const std::vector<uint8_t> bytes = CallStackArchive::ToBytes(stays_, names_);
+  EXPECT_FALSE(CallStackArchive::FromBytes(*changes_, bytes, SpaceNames()));
   EXPECT_TRUE(changes_->calls().empty());
 }
 
 TEST_F(StackBytes, CutOrDamagedDoNoHarm) {
   for (int i = 0; i < 300; ++i) AnyStep();
-  const std::vector<uint8_t> whole = stays_.ToBytes(names_);
+  const std::vector<uint8_t> whole = CallStackArchive::ToBytes(stays_, names_);
   for (size_t size = 0; size < whole.size(); ++size)
-    ASSERT_FALSE(changes_->FromBytes(Bytes(whole).first(size), names_)) << size;
+    ASSERT_FALSE(CallStackArchive::FromBytes(*changes_, Bytes(whole).first(size), names_)) << size;
   unsigned refused = 0;
   for (int i = 0; i < 5000; ++i) {
     std::vector<uint8_t> bytes = whole;
     for (uint64_t changes = 1 + random_.Below(3); changes != 0; --changes)
       bytes[random_.Below(bytes.size())] = static_cast<uint8_t>(random_.Below(256));
-    refused += changes_->FromBytes(bytes, names_) ? 0 : 1;
+    refused += CallStackArchive::FromBytes(*changes_, bytes, names_) ? 0 : 1;
   }
   EXPECT_GT(refused, 100u);
-  ASSERT_TRUE(changes_->FromBytes(whole, names_));
-  EXPECT_EQ(changes_->ToBytes(names_), whole);
+  ASSERT_TRUE(CallStackArchive::FromBytes(*changes_, whole, names_));
+  EXPECT_EQ(CallStackArchive::ToBytes(*changes_, names_), whole);
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/step_times.h"
 #include "decode/pt/native_decoder.h"
 #include "flowback/decode/decoder.h"
 #include "flowback/model/block_batch.h"
@@ -146,7 +147,7 @@ class PieceNumbers final : public ExecutionConsumer {
     BlockRuns runs(batch);
     uint64_t behind = 0;
     size_t wrong = 0;
-    batch.ForEachStep([&](const CodeBlock& block, BlockStep step, uint64_t count, uint64_t tsc) {
+    ForEachStep(batch, [&](const CodeBlock& block, BlockStep step, uint64_t count, uint64_t tsc) {
       if (!runs.Next()) {
         ++wrong;
         return;

@@ -155,62 +155,10 @@ struct BlockBatch {
   // When its first and its last instruction executed, as BlockRun has it.
   uint64_t first_tsc() const { return times.empty() ? tsc : times.front().FirstAt(1); }
   uint64_t last_tsc() const { return times.empty() ? tsc : times.back().LastAt(instructions()); }
-  // Calls visit(block, step, count, tsc) for each step: its block, how many of the batch's
-  // instructions lie in or before it, and when its last one executed, as BlockRun::tsc has it. For
-  // whoever needs no more than that of each block: no block runs are made.
-  template <class Visit>
-  [[gnu::always_inline]] void ForEachStep(Visit&& visit) const;
   FlowDigest digest() const {
     return {instructions(), behind.hash - before.hash * FlowDigest::Power(instructions())};
   }
 };
-
-struct StepLanes;
-
-// The steps of a batch with their times, some steps at a time: while those are worked out, several
-// go together, in the widest registers that the processor has. The batch must stay.
-class StepTimes {
- public:
-  explicit StepTimes(const BlockBatch& batch);
-
-  // Goes on to the next steps. Returns how many there are; 0: none is left.
-  size_t Next();
-  // REQUIRED of these: i is less than what Next returned. A step, how many of the batch's
-  // instructions lie in or before it, and when its last one executed, as BlockRun::tsc has it.
-  BlockStep step(size_t i) const { return steps_[i]; }
-  uint64_t count(size_t i) const { return before_ + counts_[i]; }
-  uint64_t tsc(size_t i) const { return times_[i]; }
-
- private:
-  // Of which the last ones are only for whole registers.
-  static constexpr size_t kRoom = 128 + 16;
-
-  void FillCounts(size_t size);
-  size_t FillTimes(size_t begin, size_t size);
-
-  const BlockBatch& batch_;
-  const StepLanes& lanes_;
-  const TimedPart* part_;
-  size_t next_ = 0;
-  const BlockStep* steps_ = nullptr;
-  uint64_t before_ = 0;  // instructions of the batch before them
-  uint64_t behind_ = 0;
-  uint32_t counts_[kRoom];
-  uint64_t times_[kRoom];
-};
-
-// All of it is put into the caller, so that what the visitor sums up stays in registers.
-template <class Visit>
-inline void BlockBatch::ForEachStep(Visit&& visit) const {
-  const CodeBlock* const blocks = table->blocks().data();
-  StepTimes walk(*this);
-  while (const size_t size = walk.Next()) {
-    for (size_t i = 0; i < size; ++i) {
-      BlockStep step = walk.step(i);
-      visit(blocks[step.number()], step, walk.count(i), walk.tsc(i));
-    }
-  }
-}
 
 // The block runs of a batch, one after the other:
 //   for (BlockRuns runs(batch); runs.Next();) Use(runs.run());

@@ -18,7 +18,6 @@
 #include <span>
 #include <vector>
 
-#include "flowback/base/bytes.h"
 #include "flowback/model/block_batch.h"
 #include "flowback/model/execution.h"
 #include "flowback/model/machine.h"
@@ -26,7 +25,6 @@
 
 namespace flowback {
 
-class SpaceNames;               // replay/flow/space_names.h
 enum class LinuxAbi : uint8_t;  // base/linux_abi.h
 
 // How a call came onto the stack.
@@ -222,17 +220,8 @@ class CallStack {
   // So many guesses have been made of this thread; the last one has that number.
   uint64_t guess_count() const;
 
-  // All that it is, between two elements of the flow: all stacks, what is guessed of them, where
-  // the flow stopped. Another CallStack makes the same of it, also in another process, where the
-  // functions are the same; what follows is then told as if it had seen what came before. A stack
-  // that has not changed below a call begins with the same bytes. Empty: it can't be told so. That
-  // of LookForExec and of LookForPauses is none of it.
-  std::vector<uint8_t> ToBytes(const SpaceNames& spaces) const;
-  // Tells the listener nothing. False: these are not such bytes, and it is as behind Finish. No
-  // bytes do harm when they are read here, but only those that ToBytes gave lead to what may go on.
-  bool FromBytes(Bytes bytes, const SpaceNames& spaces);
-
  private:
+  friend class CallStackArchive;  // replay/calls/call_stack_archive.h
   class Impl;
   std::unique_ptr<Impl> impl_;
 };

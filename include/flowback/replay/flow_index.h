@@ -32,8 +32,6 @@
 
 namespace flowback {
 
-class SpaceNames;  // replay/flow/space_names.h
-
 // The flow of one stay in one segment.
 struct FlowShare {
   const Stream* stream = nullptr;
@@ -147,14 +145,13 @@ class FlowIndex {
   uint32_t StretchOf(const FlowShare& share) const;
 
   size_t segments() const;
-  // Those of all streams.
-  const SpaceNames& spaces() const;
   // No stream was decoded for it.
   bool from_cache() const;
   // Bytes that it takes in the cache; 0: it can't be kept.
   size_t file_bytes() const;
 
  private:
+  friend class IndexSpaces;  // replay/flow/index_spaces.h
   class Impl;
   explicit FlowIndex(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
