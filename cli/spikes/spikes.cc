@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: MIT
+// `flowback spikes`: why the slow ones were slow.
+#include "replay/spikes/spikes.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "cli/command.h"
+#include "cli/help/completion.h"
+#include "cli/listing/function_filter.h"
+#include "cli/reading/reader_options.h"
+#include "cli/reading/reading_command.h"
+#include "cli/reading/reading_job.h"
+#include "cli/reading/stream_report.h"
+#include "cli/reading/time_words.h"
+#include "cli/spikes/place_match.h"
+#include "cli/text/status.h"
+#include "cli/text/terminal.h"
+#include "replay/timeline/kept_times.h"
+#include "replay/writers/spikes/spikes_view.h"
+#include "replay/writers/writers.h"
+
+namespace flowback::cli {
+namespace {
+
+constexpr InstanceMeasure kMeasures[] = {InstanceMeasure::kTime, InstanceMeasure::kInstructions,
+                                         InstanceMeasure::kOffCpu, InstanceMeasure::kKernel,
+                                         InstanceMeasure::kCycles};
+
+struct SpikesWords {
+  ReaderOptions reader;
+  std::string function;
+  std::string start;
+  std::string stop;
+  std::string by;
+  std::string over;
+  std::string min_duration;
+  std::string save_instances;
+  size_t top = 5;
+  SlowLimit limit;
+  uint64_t least_time = 0;
+
+  bool has_places() const { return !start.empty(); }
+  std::string Region() const {
+    return has_places() ? fmt::format("{} to {}", start, stop) : function;
+  }
+};
+
+// One run of the command.
+class SpikesJob final : public ReadingJob {
+ public:
+  SpikesJob(const SpikesWords& words, Recording recording)
+      : ReadingJob(words.reader, std::move(recording)), words_(words) {}
+
+ private:
+  Status Prepare() override;
+  Status Run(Output& output) override;
+  bool MeetsAllLosses() const override { return true; }
+  void WarnOfResult() override;
+
+  Status UnderstandRegion();
+  Status SaveInstances(const SpikesView& view) const;
+  SpikeOptions Options();
+  SpikesView View() const;
+
+  const SpikesWords& words_;
+  std::optional<NamePattern> pattern_;
+  std::optional<FunctionMatch> match_;
+  std::optional<RegionPlaces> places_;
+  TimeSpan span_;
+  std::optional<SpikeReport> report_;
+};
+
+Error RefuseSamples(const std::string& input) {
+  return Error(ErrorCode::kUsage,
+               fmt::format("{}: these are samples, between which nothing is known: whether a call "
+                           "was slow, and why, can't be told from them",
+                           input))
+      .Remedy(
+          "`timeline` or `branches` of it; for spikes record whole flow with "
+          "`flowback record -- CMD`");
+}
+
+Status SpikesJob::Prepare() {
+  if (Status status = opened_.OpenTrace(); !status) return status;
+  opened_.KeepIndexes();
+  if (opened_.source().samples()) return Fail(RefuseSamples(opened_.InputName()));
+  Result<TimeSpan> span = ParseTimeSpan(words_.reader.time, opened_.recording(), opened_.clock());
+  if (!span) return Fail(span.error());
+  span_ = *span;
+  if (!words_.reader.time.empty())
+    WarnOfEmptySpan(opened_.recording(), opened_.clock(), span_, words_.reader, true);
+  if (Status status = UnderstandRegion(); !status) return status;
+  if (Status status = opened_.OpenCode(); !status) return status;
+  opened_.PrepareStreams(true);
+  if (Status status = opened_.ChooseThreads(); !status) return status;
+  WarnOfSharedStreams(opened_.recording(), opened_.threads(), opened_.InputName());
+  return {};
+}
+
+Status SpikesJob::UnderstandRegion() {
+  if (words_.has_places()) {
+    Result<PlaceMatch> start =
+        PlaceMatch::Parse("--start", words_.start, names_.symbolizer, names_.lines);
+    if (!start) return Fail(start.error());
+    Result<PlaceMatch> stop =
+        PlaceMatch::Parse("--stop", words_.stop, names_.symbolizer, names_.lines);
+    if (!stop) return Fail(stop.error());
+    places_.emplace(*std::move(start), *std::move(stop));
+    return {};
+  }
+  Result<NamePattern> pattern = NamePattern::Parse(words_.function);
+  if (!pattern) return Fail(pattern.error());
+  pattern_ = *pattern;
+  match_.emplace(*std::move(pattern), names_.symbolizer);
+  return {};
+}
+
+SpikeOptions SpikesJob::Options() {
+  SpikeOptions options{.threads = words_.reader.ThreadCount(),
+                       .in_flight = words_.reader.in_flight,
+                       .span = span_,
+                       .limit = words_.limit,
+                       .least_time = words_.least_time,
+                       .top = words_.top};
+  if (match_)
+    options.is_region = [this](const AddressSpace* space, uint64_t ip) {
+      return (*match_)(space, ip);
+    };
+  if (places_) options.places = &*places_;
+  for (const InstanceMeasure measure : kMeasures)
+    if (words_.by == Name(measure)) options.measure = measure;
+  return options;
+}
+
+SpikesView SpikesJob::View() const {
+  constexpr size_t kInFiles = 120;
+  constexpr size_t kNarrowest = 60;
+  SpikesView view;
+  view.report = &*report_;
+  view.threads = &opened_.threads();
+  view.clock = &opened_.clock();
+  view.lines = &names_.lines;
+  view.symbolizer = &names_.symbolizer;
+  view.input = opened_.InputName();
+  view.region = words_.Region();
+  view.is_function = !words_.has_places();
+  const bool is_terminal = words_.reader.output.empty();
+  view.width = is_terminal ? TerminalWidth(STDOUT_FILENO, kInFiles) : kInFiles;
+  view.width = std::max(view.width, kNarrowest);
+  return view;
+}
+
+Status SpikesJob::Run(Output& output) {
+  opened_.AddKnownLosses();
+  constexpr uint64_t kPasses = 3;  // for the times, the instances, and what they did
+  const WorkProgress progress = opened_.ShowProgress("spikes", kPasses * opened_.trace_bytes());
+  const std::vector<const ThreadFlow*> flows = FlowsOf(opened_.threads().owners());
+  const TimelineSources sources = opened_.TimelineInput();
+  const auto known =
+      LoadTimes(opened_.recording(), opened_.inputs(), opened_.CacheFor(CachedResult::kLasting));
+  Result<SpikeReport> report = known && known->losses.empty()
+                                   ? FindSpikes(sources, flows, Options(), known->accounts)
+                                   : FindSpikes(sources, flows, Options());
+  if (!report) return Fail(report.error());
+  report_ = *std::move(report);
+  for (const LossSum& sum : report_->losses)
+    opened_.losses().Add(
+        {.cause = sum.cause, .end = sum.bytes, .detail = {}, .code = sum.code, .count = sum.count});
+  const SpikesView view = View();
+  FindWriter<SpikesWriter>(words_.reader.json ? "json" : "text")->write(view, output);
+  return SaveInstances(view);
+}
+
+Status SpikesJob::SaveInstances(const SpikesView& view) const {
+  if (words_.save_instances.empty()) return {};
+  Result<Output> file = opened_.OpenOutput(words_.save_instances);
+  if (!file) return Fail(file.error());
+  FindWriter<SpikesWriter>("csv")->write(view, *file);
+  return file->Finish();
+}
+
+void SpikesJob::WarnOfResult() {
+  if (!report_ || !report_->instances.empty()) return;
+  if (!pattern_)
+    return Warn(fmt::format("{}: {}: the flow never came from the one to the other",
+                            opened_.InputName(), words_.Region()),
+                {"places that run: functions as `timeline` prints them, FILE:LINE as `decode -F "
+                 "srcline` does"});
+  Warn(fmt::format("{}: {}: no such function was called{}", opened_.InputName(), words_.function,
+                   WhyNoFunction(*pattern_, names_.symbolizer)),
+       {"its name as `timeline` prints it, a pattern ('str*') or a regular expression ('/^str/'); "
+        "where the compiler put it into its callers, one of these, or --start FILE:LINE --stop "
+        "FILE:LINE"});
+}
+
+void AddSpikesOptions(CLI::App& app, SpikesWords& words, ReaderWords&) {
+  app.add_option("FUNC,--function", words.function,
+                 "the function whose calls are compared: any of its names, a pattern (str*) or "
+                 "/an expression/");
+  CLI::Option* const start = app.add_option(
+      "--start", words.start,
+      "instead: from this place on (a function's entry, FILE:LINE or 0xADDRESS) ...");
+  CLI::Option* const stop = app.add_option("--stop", words.stop, "... up to that one");
+  start->needs(stop);
+  stop->needs(start);
+  app.add_option(
+         "--by", words.by,
+         "what slow is measured by: time, instructions, off-cpu, kernel or cycles (time; of "
+         "emulated recordings instructions)")
+      ->check(CLI::IsMember({"time", "instructions", "off-cpu", "kernel", "cycles"}));
+  app.add_option("--over", words.over,
+                 "what is slow: more than 5ms, p99 (a quantile) or 3x (the median); by default "
+                 "what lies apart from the others");
+  app.add_option("--min-duration", words.min_duration, "shorter ones are not slow, e.g. 100us");
+  app.add_option("--top", words.top, "explain so many of the slowest one by one (5)");
+  app.add_option("--save-instances", words.save_instances, "writes every instance to a CSV file");
+  app.footer("`flowback help output` describes the text and the JSON.");
+}
+
+// One word alone that names no file is the function, of perf.data.
+void UnderstandOneWord(SpikesWords& words) {
+  std::error_code ignored;
+  if (!words.function.empty() || words.has_places()) return;
+  if (std::filesystem::exists(words.reader.open.input, ignored)) return;
+  words.function = std::exchange(words.reader.open.input, "perf.data");
+}
+
+Status UnderstandSpikes(const CLI::App& app, SpikesWords& words) {
+  if (app.count("INPUT") != 0) UnderstandOneWord(words);
+  if (words.function.empty() == !words.has_places())
+    return Fail(Error(ErrorCode::kUsage, words.function.empty()
+                                             ? "which calls are to be compared?"
+                                             : "a function and --start exclude each other")
+                    .Remedy("`flowback spikes RECORDING FUNC`, or --start A --stop B; `timeline` "
+                            "lists the functions"));
+  if (!words.over.empty()) {
+    Result<SlowLimit> limit = SlowLimit::Parse(words.over);
+    if (!limit) return Fail(limit.error());
+    words.limit = *limit;
+  }
+  if (words.min_duration.empty()) return {};
+  const Result<SlowLimit> least = SlowLimit::Parse(words.min_duration);
+  if (!least || least->kind != SlowLimit::Kind::kValue)
+    return Fail(Error(ErrorCode::kUsage,
+                      fmt::format("--min-duration: can't understand '{}'", words.min_duration))
+                    .Remedy("--min-duration 100us"));
+  words.least_time = least->value;
+  return {};
+}
+
+}  // namespace
+
+int RunSpikes(const Arguments& arguments) {
+  return ExecuteReading<SpikesWords>(
+      arguments, {.name = "spikes",
+                  .summary = "Tells why the slow calls of a function were slow.",
+                  .add_options = AddSpikesOptions,
+                  .complete = CompleteRecorded,
+                  .understand = UnderstandSpikes,
+                  .run = [](const SpikesWords& words) {
+                    return RunReadingJob<SpikesJob>(words.reader, words);
+                  }});
+}
+
+}  // namespace flowback::cli

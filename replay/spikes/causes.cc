@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: MIT
+#include "replay/spikes/causes.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "replay/spikes/branch_causes.h"
+#include "replay/spikes/chance.h"
+
+namespace flowback {
+namespace {
+
+// Parts below this share of the extra are not named.
+constexpr double kLeastPart = 0.02;
+// A path is rare if at most this share of the normal instances take it, ...
+constexpr double kRarePath = 0.25;
+// ... and the share of the slow ones is so many times that.
+constexpr double kLift = 3;
+// The mean number of calls must grow so much for the number to be the reason.
+constexpr double kMoreCalls = 1.5;
+// A call costs more in itself if it costs so many times as much.
+constexpr double kCostlier = 2;
+// A path is `inside` a cause if it has this share of it.
+constexpr double kNearlyAll = 0.8;
+
+class CauseFinder {
+ public:
+  explicit CauseFinder(const CauseInput& input) : input_(input) {}
+
+  Causes Find() {
+    SumUp();
+    causes_.extra = inclusive_.front();
+    if (causes_.extra > 0) Divide(PathTree::kRoot);
+    std::ranges::stable_sort(causes_.parts, std::ranges::greater(), &Cause::extra);
+    causes_.rest = causes_.extra;
+    for (Cause& part : causes_.parts) {
+      part.share = part.extra / causes_.extra;
+      causes_.rest -= part.extra;
+    }
+    return std::move(causes_);
+  }
+
+ private:
+  double slow_instances() const { return static_cast<double>(input_.slow.instances); }
+  double normal_instances() const { return static_cast<double>(input_.normal.instances); }
+
+  void SumUp();
+  void Divide(uint32_t node);
+  bool IsRare(uint32_t node) const;
+  bool IsNamed(double extra) const { return extra >= kLeastPart * causes_.extra; }
+  Cause CauseAt(CauseKind kind, uint32_t node, double extra) const;
+  void AddRare(uint32_t node);
+  bool AddMoreCalls(uint32_t node);
+  void AddLeaf(uint32_t node);
+  void AddOwn(uint32_t node);
+  void LookInside(Cause& cause) const;
+  double CallsIn(const GroupSums& sums, uint32_t node) const {
+    return static_cast<double>(sums.Path(node).cost.entries) /
+           static_cast<double>(std::max<uint64_t>(sums.instances, 1));
+  }
+  double OwnExtra(uint32_t node) const;
+  double UsualCost(uint32_t node) const;
+  ClassTimes ClassesBelow(uint32_t node) const;
+
+  const CauseInput& input_;
+  std::vector<std::vector<uint32_t>> children_;
+  std::vector<double> own_;        // extra of each node
+  std::vector<double> inclusive_;  // with the nodes below it
+  Causes causes_;
+};
+
+double CauseFinder::OwnExtra(uint32_t node) const {
+  const auto slow = static_cast<double>(WeightOf(input_.slow.Path(node).cost, input_.measure));
+  const auto normal = static_cast<double>(WeightOf(input_.normal.Path(node).cost, input_.measure));
+  return slow - normal * slow_instances() / std::max(normal_instances(), 1.0);
+}
+
+void CauseFinder::SumUp() {
+  const std::vector<InstancePath>& nodes = input_.paths.nodes();
+  children_.resize(nodes.size());
+  own_.resize(nodes.size());
+  for (uint32_t i = 0; i < nodes.size(); ++i) own_[i] = OwnExtra(i);
+  inclusive_ = own_;
+  for (size_t i = nodes.size() - 1; i > 0; --i) {
+    inclusive_[nodes[i].parent] += inclusive_[i];
+    children_[nodes[i].parent].push_back(static_cast<uint32_t>(i));
+  }
+}
+
+bool CauseFinder::IsRare(uint32_t node) const {
+  const double slow =
+      static_cast<double>(input_.slow.Path(node).instances) / std::max(slow_instances(), 1.0);
+  const double normal =
+      static_cast<double>(input_.normal.Path(node).instances) / std::max(normal_instances(), 1.0);
+  return normal <= kRarePath && slow > 0 && slow >= kLift * normal;
+}
+
+void CauseFinder::Divide(uint32_t node) {
+  if (IsNamed(own_[node])) AddOwn(node);
+  for (const uint32_t child : children_[node]) {
+    if (!IsNamed(inclusive_[child])) continue;
+    const PathKind kind = input_.paths.nodes()[child].kind;
+    if (kind != PathKind::kCall)
+      AddLeaf(child);
+    else if (IsRare(child))
+      AddRare(child);
+    else if (!AddMoreCalls(child))
+      Divide(child);
+  }
+}
+
+Cause CauseFinder::CauseAt(CauseKind kind, uint32_t node, double extra) const {
+  const PathSums slow = input_.slow.Path(node);
+  const PathSums normal = input_.normal.Path(node);
+  Cause cause{.kind = kind,
+              .node = node,
+              .extra = extra,
+              .slow_with = slow.instances,
+              .normal_with = normal.instances,
+              .slow_count = CallsIn(input_.slow, node),
+              .normal_count = CallsIn(input_.normal, node),
+              .inside = node,
+              .classes = slow.cost.times};
+  cause.chance = ChanceOf(slow.instances, input_.slow.instances, slow.instances + normal.instances,
+                          input_.slow.instances + input_.normal.instances);
+  return cause;
+}
+
+void CauseFinder::AddRare(uint32_t node) {
+  Cause cause = CauseAt(CauseKind::kCallee, node, inclusive_[node]);
+  LookInside(cause);
+  causes_.parts.push_back(cause);
+}
+
+// Goes inwards as long as one path has nearly all of it.
+void CauseFinder::LookInside(Cause& cause) const {
+  for (;;) {
+    const std::vector<uint32_t>& children = children_[cause.inside];
+    const auto largest =
+        std::ranges::max_element(children, {}, [&](uint32_t child) { return inclusive_[child]; });
+    if (largest == children.end() || inclusive_[*largest] < kNearlyAll * cause.extra) break;
+    cause.inside = *largest;
+  }
+  cause.classes = ClassesBelow(cause.inside);
+}
+
+ClassTimes CauseFinder::ClassesBelow(uint32_t node) const {
+  ClassTimes times = input_.slow.Path(node).cost.times;
+  for (const uint32_t child : children_[node]) {
+    const ClassTimes below = ClassesBelow(child);
+    for (size_t i = 0; i < times.size(); ++i) times[i] += below[i];
+  }
+  return times;
+}
+
+// Returns what the path, with those below it, costs as many normal instances as there are slow
+// ones.
+double CauseFinder::UsualCost(uint32_t node) const {
+  double cost = static_cast<double>(WeightOf(input_.normal.Path(node).cost, input_.measure)) *
+                slow_instances() / std::max(normal_instances(), 1.0);
+  for (const uint32_t child : children_[node]) cost += UsualCost(child);
+  return cost;
+}
+
+// Each call cost about as much as it does in normal instances, but there were more of them.
+bool CauseFinder::AddMoreCalls(uint32_t node) {
+  const double slow = CallsIn(input_.slow, node);
+  const double normal = CallsIn(input_.normal, node);
+  if (slow < kMoreCalls * normal || slow < normal + 1) return false;
+  const double usual = UsualCost(node);  // of as many instances as are slow
+  const double each = (inclusive_[node] + usual) / (slow * slow_instances());
+  if (usual > 0 && each > kCostlier * usual / (normal * slow_instances())) return false;
+  Cause cause = CauseAt(CauseKind::kCalls, node, inclusive_[node]);
+  cause.edge = LoopOf(input_, input_.paths.nodes()[node].parent);
+  LookInside(cause);
+  causes_.parts.push_back(cause);
+  return true;
+}
+
+void CauseFinder::AddLeaf(uint32_t node) {
+  CauseKind kind = CauseKind::kOtherStack;
+  const PathKind of = input_.paths.nodes()[node].kind;
+  if (of == PathKind::kSystemCall)
+    kind = IsRare(node) ? CauseKind::kSystemCall : CauseKind::kSystemTime;
+  if (of == PathKind::kInterrupted) kind = CauseKind::kInterrupted;
+  if (of == PathKind::kLost) kind = CauseKind::kLost;
+  Cause cause = CauseAt(kind, node, inclusive_[node]);
+  if (of == PathKind::kInterrupted) LookInside(cause);
+  causes_.parts.push_back(cause);
+}
+
+// What the path's own code cost.
+void CauseFinder::AddOwn(uint32_t node) {
+  Cause cause = CauseAt(CauseKind::kSlower, node, own_[node]);
+  ExplainOwn(input_, cause);
+  causes_.parts.push_back(cause);
+}
+
+}  // namespace
+
+uint64_t WeightOf(const PathCost& cost, InstanceMeasure measure) {
+  switch (measure) {
+    case InstanceMeasure::kTime:
+      return cost.time();
+    case InstanceMeasure::kInstructions:
+      return cost.instructions;
+    case InstanceMeasure::kOffCpu:
+      return cost.times[static_cast<size_t>(TimeClass::kOffCpu)];
+    case InstanceMeasure::kKernel:
+      return cost.times[static_cast<size_t>(TimeClass::kKernel)];
+    case InstanceMeasure::kCycles:  // those are not known by path
+      return cost.times[static_cast<size_t>(TimeClass::kExecuting)];
+  }
+  return 0;
+}
+
+const char* Name(CauseKind kind) {
+  switch (kind) {
+    case CauseKind::kCallee:
+      return "callee";
+    case CauseKind::kCalls:
+      return "calls";
+    case CauseKind::kBranch:
+      return "branch";
+    case CauseKind::kTrips:
+      return "trips";
+    case CauseKind::kInstructions:
+      return "instructions";
+    case CauseKind::kSlower:
+      return "slower";
+    case CauseKind::kSystemCall:
+      return "system-call";
+    case CauseKind::kSystemTime:
+      return "system-time";
+    case CauseKind::kInterrupted:
+      return "interrupted";
+    case CauseKind::kLost:
+      return "lost";
+    case CauseKind::kOtherStack:
+      return "other-stack";
+  }
+  return "";
+}
+
+Causes FindCauses(const CauseInput& input) { return CauseFinder(input).Find(); }
+
+}  // namespace flowback

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: MIT
+#include "replay/spikes/instance_player.h"
+
+#include <utility>
+
+namespace flowback {
+
+InstancePlayer::InstancePlayer(const InstancePlan& plan, const TimelineSources& sources,
+                               std::vector<const TimeAccount*> accounts, const RegionPlaces* places,
+                               BranchTable* branches, BranchSink* sink)
+    : plan_(plan),
+      sources_(sources),
+      accounts_(std::move(accounts)),
+      places_(places),
+      branches_(branches),
+      sink_(sink),
+      clock_(sources.recording) {}
+
+void InstancePlayer::OnThreadBegin(const ThreadFlow& thread, size_t number) {
+  stack_.reset();
+  Instance of_thread;
+  of_thread.thread = static_cast<uint32_t>(number);
+  of_thread.tid = thread.tid;
+  teller_.emplace(plan_, accounts_[number], of_thread, next_);
+  execs_.emplace(sources_.recording, clock_, thread.pid);
+  stack_.emplace(sources_.functions, *teller_);
+  stack_->LookForExec(
+      [this](uint64_t begin_tsc, uint64_t end_tsc) { return execs_->Between(begin_tsc, end_tsc); });
+  stack_->LookForPauses(sources_.recording.machine);
+  instructions_ = 0;
+}
+
+void InstancePlayer::OnThreadEnd(const ThreadFlow&, size_t) {
+  stack_->Finish();
+  teller_->Finish(instructions_);
+  TakeMarks();
+  PassUpTo(UINT64_MAX);
+  next_ = teller_->next_number();
+  stack_.reset();
+  teller_.reset();
+}
+
+void InstancePlayer::OnBlock(const BlockRun& run) {
+  if (places_ != nullptr) Mark(run);
+  stack_->OnBlock(run);
+  const uint64_t begin = instructions_;
+  instructions_ += run.lengths.size();
+  TakeMarks();
+  if (branches_ == nullptr) return marks_.clear();
+  PassUpTo(begin);
+  CountRun(run);
+  PassUpTo(instructions_);
+}
+
+// The calls are those before the run: what begins within it begins in the innermost one.
+void InstancePlayer::Mark(const BlockRun& run) {
+  places_->ForEach(run, [&](const RegionPlaces::Place& place) {
+    const uint64_t position = instructions_ + place.instruction;
+    const ExitTime time{.tsc = run.TscOf(place.instruction),
+                        .bounds = run.BoundsOf(place.instruction)};
+    if (place.stops && teller_->is_open()) teller_->End(position, time);
+    if (place.starts) teller_->Begin(position, time, stack_->calls());
+  });
+}
+
+void InstancePlayer::OnBlocks(const BlockBatch& batch) {
+  if (places_ != nullptr) {
+    for (BlockRuns runs(batch); runs.Next();) OnBlock(runs.run());
+    return;
+  }
+  const uint64_t begin = instructions_;
+  stack_->OnBlocks(batch);
+  instructions_ += batch.instructions();
+  TakeMarks();
+  if (branches_ == nullptr) return marks_.clear();
+  if (counting_ || next_mark_ < marks_.size()) CountSteps(batch, begin);
+}
+
+void InstancePlayer::CountSteps(const BlockBatch& batch, uint64_t begin) {
+  const BlockTable& table = *batch.table;
+  uint64_t position = begin;
+  for (size_t i = 0; i < batch.steps.size(); ++i) {
+    const BlockStep step = batch.steps[i];
+    PassUpTo(position);
+    if (counting_) {
+      const bool last = i + 1 == batch.steps.size();
+      const uint64_t next = last ? batch.next : table[batch.steps[i + 1].number()].address;
+      Count(branches_->OfStep(table, step, next));
+    }
+    position += table[step.number()].count;
+  }
+  PassUpTo(position);
+}
+
+void InstancePlayer::CountRun(const BlockRun& run) {
+  if (counting_) Count(branches_->OfRun(run));
+}
+
+void InstancePlayer::Count(uint32_t edge) {
+  if (edge == BranchTable::kNoEdge) return;
+  counts_.Add(edge);
+  if (stepping_) sink_->OnStep(counted_, edge);
+}
+
+void InstancePlayer::TakeMarks() {
+  std::vector<InstanceMark> marks = teller_->TakeMarks();
+  if (next_mark_ == marks_.size()) {
+    marks_ = std::move(marks);
+    next_mark_ = 0;
+  } else {
+    marks_.insert(marks_.end(), marks.begin(), marks.end());
+  }
+}
+
+void InstancePlayer::PassUpTo(uint64_t position) {
+  while (next_mark_ < marks_.size() && marks_[next_mark_].position <= position)
+    Pass(marks_[next_mark_++]);
+}
+
+void InstancePlayer::Pass(const InstanceMark& mark) {
+  if (!mark.detail || branches_ == nullptr) return;
+  counting_ = mark.begins;
+  counted_ = mark.number;
+  if (mark.begins) {
+    stepping_ = sink_->WantsSteps(mark.number);
+    return;
+  }
+  stepping_ = false;
+  sink_->OnBranches(mark.number, counts_);
+  counts_.Clear();
+}
+
+void InstancePlayer::OnEvent(const TraceEvent& event) {
+  stack_->OnEvent(event);
+  TakeMarks();
+}
+
+void InstancePlayer::OnLoss(const DataLoss& loss) {
+  losses_.Add(loss);
+  teller_->OnLost(loss.bytes(), KeepsPlace(loss.cause));
+  stack_->OnLoss(loss);
+  TakeMarks();
+}
+
+}  // namespace flowback

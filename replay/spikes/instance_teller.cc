@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: MIT
+#include "replay/spikes/instance_teller.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace flowback {
+
+InstanceTeller::InstanceTeller(const InstancePlan& plan, const TimeAccount* account,
+                               const Instance& thread, uint32_t first)
+    : plan_(plan), walk_(account), instance_(thread), next_(first) {}
+
+void InstanceTeller::OnEnter(const Call& call, size_t depth) {
+  if (!open_) {
+    if (plan_.is_region && plan_.is_region(call.space, call.entry_ip)) Open(call, depth);
+    return;
+  }
+  if (on_ != own_) return;
+  Advance(walk_.PointOf(plan_.unit, call.tsc, call.bounds), call.instructions_before);
+  gap_node_ = PathTree::kRoot;
+  const bool replaces = tail_ && depth == base_;
+  tail_ = false;
+  if (depth <= base_ && !replaces) return;
+  if (!detail_) {
+    frames_.push_back({});
+    return;
+  }
+  const uint32_t function = plan_.functions.NumberOf(call);
+  const uint32_t node = plan_.paths.Find({.parent = top(),
+                                          .kind = PathKind::kCall,
+                                          .function = function,
+                                          .site = call.site,
+                                          .space = call.space});
+  ++costs_.Of(node).entries;
+  frames_.push_back({.node = node, .function = function});
+}
+
+void InstanceTeller::Open(const Call& call, size_t depth) {
+  StartAt(walk_.PointOf(plan_.unit, call.tsc, call.bounds), call.instructions_before);
+  instance_.function = plan_.functions.NumberOf(call);
+  const bool partial = call.entry == CallEntry::kRunning || call.entry == CallEntry::kReturnedTo;
+  instance_.state = partial ? InstanceState::kBegunBefore : InstanceState::kWhole;
+  base_ = depth;
+  by_call_ = true;
+}
+
+void InstanceTeller::Begin(uint64_t position, const ExitTime& time,
+                           const std::vector<Call>& calls) {
+  if (open_) return;
+  StartAt(walk_.PointOf(plan_.unit, time.tsc, time.bounds), position);
+  if (!calls.empty()) instance_.function = plan_.functions.NumberOf(calls.back());
+  instance_.state = InstanceState::kWhole;
+  base_ = calls.empty() ? 0 : calls.size() - 1;
+  by_call_ = false;
+}
+
+void InstanceTeller::StartAt(const TimePoint& at, uint64_t position) {
+  walk_.To(at, [](TimeClass, uint64_t) {});
+  Instance opened;
+  opened.thread = instance_.thread;
+  opened.tid = instance_.tid;
+  instance_ = opened;
+  instance_.begin = at;
+  instance_.first_instruction = position_ = position;
+  detail_ = plan_.sink.WantsDetail(next_);
+  open_ = true;
+  tail_ = false;
+  own_ = on_;
+  gap_node_ = PathTree::kRoot;
+  frames_.clear();
+  if (detail_) ++costs_.Of(PathTree::kRoot).entries;
+  marks_.push_back({.position = position, .number = next_, .begins = true, .detail = detail_});
+}
+
+void InstanceTeller::Close(uint64_t position, const ExitTime& time, InstanceState state) {
+  if (!open_) return;
+  Advance(walk_.PointOf(plan_.unit, time.tsc, time.bounds), position);
+  instance_.end = walk_.has_times() ? walk_.at() : instance_.begin;
+  if (instance_.state == InstanceState::kWhole) instance_.state = state;
+  marks_.push_back({.position = position_, .number = next_, .begins = false, .detail = detail_});
+  open_ = false;
+  plan_.sink.OnInstance(next_++, instance_, costs_);
+  costs_.Clear();
+}
+
+// A call that jumped to another function goes on as that one: the instance ends with its return.
+void InstanceTeller::OnExit(const Call& call, size_t depth, CallExit how, uint64_t instructions,
+                            const ExitTime& time) {
+  if (!open_) return;
+  const bool cut = how == CallExit::kLost || how == CallExit::kReplaced || how == CallExit::kEnd ||
+                   how == CallExit::kPaused;
+  if (on_ != own_ && !cut) return;
+  const uint64_t position = call.instructions_before + instructions;
+  if (cut)
+    return Close(position, time,
+                 how == CallExit::kLost ? InstanceState::kLost : InstanceState::kCutByEnd);
+  if (depth > base_ || (depth == base_ && !frames_.empty())) {
+    Advance(walk_.PointOf(plan_.unit, time.tsc, time.bounds), position);
+    gap_node_ = PathTree::kRoot;
+    if (!frames_.empty()) frames_.pop_back();
+    if (depth > base_) return;
+    if (!frames_.empty()) return;
+  }
+  if (how == CallExit::kTailCall) {
+    tail_ = true;
+    return;
+  }
+  if (by_call_) return Close(position, time, InstanceState::kWhole);
+  base_ = std::min(base_, depth == 0 ? 0 : depth - 1);
+}
+
+// All that was not executing since the last move is the gap's.
+void InstanceTeller::OnGap(const UntracedGap& gap, size_t /*depth*/) {
+  if (!open_ || on_ != own_) return;
+  gap_node_ = detail_ ? NodeOf(gap) : PathTree::kRoot;
+  if (detail_) ++costs_.Of(gap_node_).entries;
+  Advance(walk_.PointOf(plan_.unit, gap.end_tsc, {}), position_);
+}
+
+uint32_t InstanceTeller::NodeOf(const UntracedGap& gap) {
+  if (gap.cause != UntracedGap::Cause::kSystemCall) return InterruptedNode();
+  return plan_.paths.Find({.parent = top(),
+                           .kind = PathKind::kSystemCall,
+                           .function = gap.call_number.value_or(CallPath::kNoFunction),
+                           .abi = static_cast<uint8_t>(gap.call_abi),
+                           .site = gap.site,
+                           .space = gap.space});
+}
+
+// Interruptions come anywhere: what they cost is told together, by the function that they met.
+uint32_t InstanceTeller::InterruptedNode() {
+  const uint32_t all =
+      plan_.paths.Find({.parent = PathTree::kRoot, .kind = PathKind::kInterrupted});
+  return plan_.paths.Find(
+      {.parent = all, .kind = PathKind::kInterrupted, .function = top_function()});
+}
+
+void InstanceTeller::OnSwitch(uint32_t stack) { on_ = stack; }
+
+void InstanceTeller::Advance(const TimePoint& until, uint64_t position) {
+  walk_.To(until, [&](TimeClass kind, uint64_t time) { Give(kind, time); });
+  if (position <= position_) return;
+  instance_.instructions += position - position_;
+  if (detail_) costs_.Of(top()).instructions += position - position_;
+  position_ = position;
+}
+
+void InstanceTeller::Give(TimeClass kind, uint64_t time) {
+  instance_.times[static_cast<size_t>(kind)] += time;
+  if (!detail_) return;
+  uint32_t node = top();
+  if (kind == TimeClass::kLost || kind == TimeClass::kUndecodable)
+    node = plan_.paths.Find({.parent = PathTree::kRoot, .kind = PathKind::kLost});
+  else if (on_ != own_)
+    node = plan_.paths.Find({.parent = PathTree::kRoot, .kind = PathKind::kOtherStack});
+  else if (kind != TimeClass::kExecuting)
+    node = gap_node_ != PathTree::kRoot ? gap_node_ : InterruptedNode();
+  costs_.Of(node).times[static_cast<size_t>(kind)] += time;
+}
+
+void InstanceTeller::OnLost(uint64_t bytes, bool keeps_place) {
+  if (!open_) return;
+  instance_.lost_bytes += bytes;
+  // The calls of this stack are left because of the loss; those of another one are not told.
+  if (!keeps_place && on_ != own_) Close(position_, {}, InstanceState::kLost);
+}
+
+void InstanceTeller::Finish(uint64_t position) {
+  if (open_) Close(position, {}, InstanceState::kCutByEnd);
+}
+
+}  // namespace flowback

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: MIT
+// Finds the instances of a region in one thread's calls, and gives each moment and instruction of
+// an instance to the call path in which it was spent.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <utility>
+#include <vector>
+
+#include "flowback/replay/call_stack.h"
+#include "replay/spikes/instance.h"
+#include "replay/spikes/path_tree.h"
+#include "replay/threads/account_walk.h"
+#include "replay/timeline/function_table.h"
+
+namespace flowback {
+
+// Receives instances in the order of their ends, thread by thread. Numbers count from 0, the same
+// in each pass over the flow.
+class InstanceSink {
+ public:
+  virtual ~InstanceSink() = default;
+  // Whether the paths and branches of the instance that begins now are wanted.
+  virtual bool WantsDetail(uint32_t /*number*/) { return false; }
+  // `costs` is empty where no detail was wanted. Its sums are the instance's own.
+  virtual void OnInstance(uint32_t number, const Instance& instance, const PathCosts& costs) = 0;
+};
+
+// What instances are told with; all of it outlives the teller.
+struct InstancePlan {
+  // Whether a call of the function with that entry is an instance. Empty: no call is.
+  std::function<bool(const AddressSpace* space, uint64_t entry_ip)> is_region;
+  TimeUnit unit;
+  FunctionTable& functions;
+  PathTree& paths;
+  InstanceSink& sink;
+  bool call_numbers = false;  // system calls are told apart by their numbers, which takes time
+};
+
+// Where an instance begins or ends in the thread's flow.
+struct InstanceMark {
+  uint64_t position = 0;  // so many instructions of the thread lie before it
+  uint32_t number = 0;
+  bool begins = false;
+  bool detail = false;  // was wanted
+};
+
+// One thread's.
+class InstanceTeller final : public CallListener {
+ public:
+  // `account`: the thread's, with spans; null: its times are not known. `thread`: its number and
+  // tid. `first`: the number of its first instance.
+  InstanceTeller(const InstancePlan& plan, const TimeAccount* account, const Instance& thread,
+                 uint32_t first);
+
+  bool WantsCallNumbers() const override { return plan_.call_numbers; }
+  void OnEnter(const Call& call, size_t depth) override;
+  void OnExit(const Call& call, size_t depth, CallExit how, uint64_t instructions,
+              const ExitTime& time) override;
+  void OnGap(const UntracedGap& gap, size_t depth) override;
+  void OnSwitch(uint32_t stack) override;
+
+  // A region between two places begins or ends where the thread has executed so many instructions.
+  // `calls`: those that it is in.
+  void Begin(uint64_t position, const ExitTime& time, const std::vector<Call>& calls);
+  void End(uint64_t position, const ExitTime& time) {
+    Close(position, time, InstanceState::kWhole);
+  }
+  // Flow was lost: so many bytes of trace.
+  void OnLost(uint64_t bytes, bool keeps_place);
+  // The flow has ended after so many instructions. Call it after CallStack::Finish.
+  void Finish(uint64_t position);
+
+  bool is_open() const { return open_; }
+  // Returns the marks since the last call.
+  std::vector<InstanceMark> TakeMarks() { return std::exchange(marks_, {}); }
+  // The number that the next instance will have.
+  uint32_t next_number() const { return next_; }
+
+ private:
+  void Open(const Call& call, size_t depth);
+  void StartAt(const TimePoint& at, uint64_t position);
+  void Close(uint64_t position, const ExitTime& time, InstanceState state);
+  void Advance(const TimePoint& until, uint64_t position);
+  void Give(TimeClass kind, uint64_t time);
+  void GiveIn(uint32_t node, TimeClass kind, uint64_t time);
+  uint32_t NodeOf(const UntracedGap& gap);
+  uint32_t InterruptedNode();
+  uint32_t ChildOf(const Call& call);
+  uint32_t top() const { return frames_.empty() ? PathTree::kRoot : frames_.back().node; }
+  uint32_t top_function() const {
+    return frames_.empty() ? instance_.function : frames_.back().function;
+  }
+
+  struct Frame {
+    uint32_t node = 0;
+    uint32_t function = CallPath::kNoFunction;
+  };
+
+  const InstancePlan& plan_;
+  AccountWalk walk_;
+  Instance instance_;  // the open one
+  PathCosts costs_;
+  std::vector<Frame> frames_;  // of the calls in the instance
+  std::vector<InstanceMark> marks_;
+  uint64_t position_ = 0;  // instructions that have been given
+  size_t base_ = 0;        // the depth of the call that is the instance
+  uint32_t next_;
+  uint32_t gap_node_ = PathTree::kRoot;  // of the gap since the last move; the root: there was none
+  uint32_t on_ = 0;                      // the stack that the thread is on
+  uint32_t own_ = 0;                     // the stack that the instance began on
+  bool open_ = false;
+  bool by_call_ = false;  // the instance ends with its call
+  bool detail_ = false;
+  bool tail_ = false;  // its call has been replaced by another one, which comes next
+};
+
+}  // namespace flowback

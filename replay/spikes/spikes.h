@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: MIT
+// Why the slow instances of a region were slow.
+//
+//   Result<SpikeReport> report = FindSpikes(session.TimelineInput(), flows, options);
+//
+// Two passes over the flow. The first measures the instances; the threshold of slowness follows
+// from their distribution. The second sums up, for the slow ones and for the normal ones, what each
+// call path cost and where each branch went, and keeps all of those instances that are shown one by
+// one.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "flowback/base/error.h"
+#include "flowback/replay/threads.h"
+#include "flowback/replay/timeline.h"
+#include "replay/spikes/branch_table.h"
+#include "replay/spikes/causes.h"
+#include "replay/spikes/instance.h"
+#include "replay/spikes/instance_groups.h"
+#include "replay/spikes/path_tree.h"
+#include "replay/spikes/region_places.h"
+#include "replay/spikes/slowness.h"
+
+namespace flowback {
+
+struct SpikeOptions {
+  unsigned threads = 1;  // that decode
+  size_t in_flight = 0;  // as PlayOptions
+  TimeSpan span{};       // only instances that begin and end within it are compared
+  // Whether a call of the function that is entered there is an instance. Empty: `places` tell.
+  std::function<bool(const AddressSpace* space, uint64_t entry_ip)> is_region{};
+  const RegionPlaces* places = nullptr;  // must outlive the call
+  // Empty: the time; of an emulated recording the instructions, or, where none stands out by them,
+  // the time in the kernel.
+  std::optional<InstanceMeasure> measure{};
+  SlowLimit limit{};
+  uint64_t least_time = 0;  // shorter instances are not slow
+  size_t top = 5;           // so many slow instances are shown, the slowest first
+};
+
+// The first branch at which an instance leaves the way of another one.
+struct Parting {
+  uint64_t after = 0;                     // branches that are the same
+  uint32_t edge = BranchTable::kNoEdge;   // where the instance went; kNoEdge: it ended
+  uint32_t other = BranchTable::kNoEdge;  // where the other one went
+  bool is_cut = false;                    // they are the same as far as they were kept
+};
+
+// A slow instance, against the median of the normal ones and the normal one that is most like it.
+struct Outlier {
+  uint32_t number = 0;
+  uint32_t nearest = 0;  // the number of a normal instance
+  Causes causes;         // against the median instance: the parts of what it took more
+  Parting parting;       // from the nearest
+};
+
+struct SpikeReport {
+  bool nanoseconds = true;  // else times are TSC ticks
+  bool emulated = false;
+  bool has_times = true;
+  InstanceMeasure measure = InstanceMeasure::kTime;
+  // None stood out by instructions, so `measure` is the time in the kernel.
+  bool by_kernel_instead = false;
+  std::vector<Instance> instances;  // by number
+  std::array<size_t, kInstanceStates> states{};
+  std::vector<uint64_t> sorted;  // the measures of the whole instances
+  Distribution distribution;     // of these
+  Slowness slowness;
+  size_t slow = 0;
+  size_t normal = 0;
+  uint32_t median = 0;  // the number of the normal instance in the middle; where `normal` is not 0
+  Causes causes;        // of all slow ones together
+  std::vector<Outlier> outliers;
+  std::vector<LossSum> losses;  // in the flow
+  std::vector<TimelineFunction> functions;
+  PathTree paths;
+  BranchTable branches;
+  GroupSums slow_sums;
+  GroupSums normal_sums;
+
+  InstanceGroup GroupOf(const Instance& instance) const;
+  // Only whole instances of the span are compared.
+  bool IsCompared(const Instance& instance) const {
+    return instance.state == InstanceState::kWhole && span.Contains(instance.begin.time) &&
+           span.Contains(instance.end.time);
+  }
+
+  TimeSpan span{};
+  uint64_t least_time = 0;
+};
+
+// `accounts` are the threads' times, with spans. Errors: as Player::Play's; kSystem where the parts
+// of what was extra do not add up.
+Result<SpikeReport> FindSpikes(const TimelineSources& sources,
+                               const std::vector<const ThreadFlow*>& flows,
+                               const SpikeOptions& options, const TimeAccounts& accounts);
+// The same, after a pass that learns the threads' times. Errors: also as AccountFlow's.
+Result<SpikeReport> FindSpikes(const TimelineSources& sources,
+                               const std::vector<const ThreadFlow*>& flows,
+                               const SpikeOptions& options);
+
+}  // namespace flowback

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: MIT
+// Spikes as one JSON object, schema flowback.spikes/1.
+#include <fmt/format.h>
+
+#include <span>
+
+#include "replay/writers/spikes/spikes_view.h"
+#include "replay/writers/text/json.h"
+#include "replay/writers/writers.h"
+
+namespace flowback {
+namespace {
+
+template <class Write>
+std::string ObjectOf(const Write& write) {
+  std::string text;
+  JsonLine line(text);
+  write(line);
+  line.End();
+  text.pop_back();
+  return text;
+}
+
+template <class Items, class Write>
+std::string ArrayOf(const Items& items, const Write& write) {
+  std::string text = "[";
+  for (const auto& item : items) {
+    if (text.size() > 1) text += ',';
+    text += write(item);
+  }
+  return text + ']';
+}
+
+std::string TextOf(std::string_view text) {
+  std::string quoted;
+  AppendJsonString(quoted, text);
+  return quoted;
+}
+
+int64_t Rounded(double value) {
+  return static_cast<int64_t>(value < 0 ? value - 0.5 : value + 0.5);
+}
+
+std::string InstancesJson(const SpikeReport& report) {
+  return ObjectOf([&](JsonLine& line) {
+    const auto count = [&](InstanceState state) {
+      return report.states[static_cast<size_t>(state)];
+    };
+    line.Number("whole", count(InstanceState::kWhole));
+    line.Number("begun_before", count(InstanceState::kBegunBefore));
+    line.Number("cut_by_end", count(InstanceState::kCutByEnd));
+    line.Number("lost", count(InstanceState::kLost));
+    line.Number("compared", report.sorted.size());
+  });
+}
+
+std::string DistributionJson(const Distribution& of) {
+  return ObjectOf([&](JsonLine& line) {
+    line.Number("count", of.count).Number("min", of.min).Number("p50", of.p50);
+    line.Number("p90", of.p90).Number("p99", of.p99).Number("p999", of.p999);
+    line.Number("max", of.max);
+  });
+}
+
+class Printer {
+ public:
+  explicit Printer(const SpikesView& view) : view_(view), report_(*view.report) {}
+
+  void Print(JsonLine& line) const {
+    line.Text("schema", "flowback.spikes/1").Text("input", view_.input);
+    line.Text("by", Name(report_.measure)).Bool("by_kernel_instead", report_.by_kernel_instead);
+    line.Bool("emulated", report_.emulated).Bool("nanoseconds", report_.nanoseconds);
+    line.Text("function", view_.region).Raw("instances", InstancesJson(report_));
+    line.Raw("distribution", DistributionJson(report_.distribution));
+    if (report_.slow == 0)
+      line.Null("threshold");
+    else
+      line.Number("threshold", report_.slowness.threshold);
+    line.Number("slow", report_.slow).Number("normal", report_.normal);
+    line.Raw("sentences", ArrayOf(SpikeSentences(view_), TextOf));
+    line.Number("extra", Rounded(report_.causes.extra));
+    line.Raw("causes", CausesJson(report_.causes));
+    line.Raw("outliers", ArrayOf(report_.outliers,
+                                 [&](const Outlier& outlier) { return OutlierJson(outlier); }));
+  }
+
+ private:
+  std::string CausesJson(const Causes& causes) const {
+    return ArrayOf(causes.parts, [&](const Cause& cause) { return CauseJson(cause); });
+  }
+  std::string CauseJson(const Cause& cause) const;
+  std::string OutlierJson(const Outlier& outlier) const;
+
+  const SpikesView& view_;
+  const SpikeReport& report_;
+};
+
+std::string Printer::CauseJson(const Cause& cause) const {
+  const CodeWords words = CauseWords(view_, cause);
+  return ObjectOf([&](JsonLine& line) {
+    line.Text("kind", Name(cause.kind)).Text("function", CauseFunction(view_, cause));
+    line.Text("caller", words.function).Number("offset", words.offset);
+    line.Text("site", words.LineOrPlace()).Text("file", words.file).Number("line", words.line);
+    line.Text("object", words.object).Hex("place", words.place);
+    line.Number("slow_with", cause.slow_with).Number("normal_with", cause.normal_with);
+    line.Raw("slow_count", fmt::format("{:.2f}", cause.slow_count));
+    line.Raw("normal_count", fmt::format("{:.2f}", cause.normal_count));
+    line.Number("extra", Rounded(cause.extra)).Raw("share", fmt::format("{:.4f}", cause.share));
+    line.Text("inside", PathName(view_, cause.inside)).Text("words", PartWords(view_, cause));
+  });
+}
+
+std::string Printer::OutlierJson(const Outlier& outlier) const {
+  const Instance& instance = report_.instances[outlier.number];
+  return ObjectOf([&](JsonLine& line) {
+    line.Number("instance", outlier.number).Number("thread", instance.tid);
+    line.Number("begin", instance.begin.time).Number("begin_lo", instance.begin.lo);
+    line.Number("begin_hi", instance.begin.hi).Number("end", instance.end.time);
+    line.Number("end_lo", instance.end.lo).Number("end_hi", instance.end.hi);
+    line.Number("time", instance.time()).Number("instructions", instance.instructions);
+    line.Number("first_instruction", instance.first_instruction);
+    line.Number("extra", Rounded(outlier.causes.extra)).Number("nearest", outlier.nearest);
+    line.Text("sentence", OutlierSentence(view_, outlier));
+    line.Text("parting", PartingSentence(view_, outlier));
+    line.Raw("parts", CausesJson(outlier.causes));
+    line.Number("rest", Rounded(outlier.causes.rest));
+  });
+}
+
+}  // namespace
+
+void WriteSpikesJson(const SpikesView& view, TextSink& sink) {
+  JsonLine line(sink.buffer());
+  Printer(view).Print(line);
+  line.End();
+  sink.Commit();
+}
+
+void WriteSpikesCsv(const SpikesView& view, TextSink& sink) {
+  sink.Write(
+      "instance,tid,state,group,begin,begin_lo,begin_hi,end,end_lo,end_hi,time,instructions,cycles,"
+      "executing,off_cpu,kernel,lost,filtered,undecodable\n");
+  constexpr const char* kStates[] = {"whole", "begun-before", "cut-by-end", "lost"};
+  constexpr const char* kGroups[] = {"normal", "slow", "not-compared"};
+  uint32_t number = 0;
+  for (const Instance& each : view.report->instances) {
+    const auto group = static_cast<size_t>(view.report->GroupOf(each));
+    sink.buffer() +=
+        fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{}", number++, each.tid,
+                    kStates[static_cast<size_t>(each.state)], kGroups[group], each.begin.time,
+                    each.begin.lo, each.begin.hi, each.end.time, each.end.lo, each.end.hi,
+                    each.time(), each.instructions, each.cycles);
+    for (const uint64_t time : each.times) sink.buffer() += fmt::format(",{}", time);
+    sink.buffer() += '\n';
+    sink.Commit();
+  }
+}
+
+}  // namespace flowback

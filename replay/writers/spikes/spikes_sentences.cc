@@ -1,0 +1,393 @@
+// SPDX-License-Identifier: MIT
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "replay/writers/spikes/spikes_view.h"
+#include "replay/writers/text/counted.h"
+#include "replay/writers/timeline/timeline_view.h"
+
+namespace flowback {
+namespace {
+
+std::string PercentWords(double share) {
+  return share > 0 && share < 0.0005 ? "<0.1 %" : fmt::format("{:.1f} %", 100 * share);
+}
+
+std::string NumberWords(double number) {
+  return number >= 9.95 || std::abs(number - std::round(number)) < 0.05
+             ? fmt::format("{:.0f}", number)
+             : fmt::format("{:.1f}", number);
+}
+
+// "calls of handle()", "instances of A to B".
+std::string ThingsOf(const SpikesView& view, uint64_t count) {
+  const std::string one = fmt::format("{}", view.is_function ? "call" : "instance");
+  return fmt::format("{} of {}", Counted(count, one), NameWords(view.region, 60));
+}
+
+std::string VerbOf(InstanceMeasure measure) {
+  switch (measure) {
+    case InstanceMeasure::kTime:
+    case InstanceMeasure::kCycles:
+      return "took";
+    case InstanceMeasure::kInstructions:
+      return "executed";
+    case InstanceMeasure::kOffCpu:
+      return "were off the CPU for";
+    case InstanceMeasure::kKernel:
+      return "were in the kernel for";
+  }
+  return "took";
+}
+
+std::string NounOf(InstanceMeasure measure) {
+  switch (measure) {
+    case InstanceMeasure::kTime:
+      return "time";
+    case InstanceMeasure::kInstructions:
+      return "instructions";
+    case InstanceMeasure::kOffCpu:
+      return "time off the CPU";
+    case InstanceMeasure::kKernel:
+      return "time in the kernel";
+    case InstanceMeasure::kCycles:
+      return "cycles";
+  }
+  return "time";
+}
+
+size_t CountAbove(const std::vector<uint64_t>& sorted, uint64_t limit) {
+  return static_cast<size_t>(sorted.end() - std::ranges::upper_bound(sorted, limit));
+}
+
+// The limit as a multiple of the median where a round one says the same.
+std::string LimitWords(const SpikesView& view) {
+  const SpikeReport& report = *view.report;
+  const uint64_t median = report.distribution.p50;
+  const std::string limit = MeasureWords(view, static_cast<double>(report.slowness.threshold));
+  if (median == 0) return limit;
+  for (uint64_t scale = 1; scale <= report.slowness.threshold / median; scale *= 10)
+    for (const uint64_t times : {2 * scale, 3 * scale, 5 * scale, 10 * scale})
+      if (CountAbove(report.sorted, times * median) == report.slowness.slow)
+        return fmt::format("{} x the median ({})", times,
+                           MeasureWords(view, static_cast<double>(median)));
+  return limit;
+}
+
+std::string HowManySlow(const SpikesView& view) {
+  const SpikeReport& report = *view.report;
+  uint64_t least = UINT64_MAX;
+  for (const Instance& instance : report.instances)
+    if (report.GroupOf(instance) == InstanceGroup::kSlow)
+      least = std::min(least, MeasureOf(instance, report.measure));
+  const uint64_t most = report.distribution.max;
+  const std::string range =
+      least == most ? MeasureWords(view, static_cast<double>(most))
+                    : fmt::format("{} to {}", MeasureWords(view, static_cast<double>(least)),
+                                  MeasureWords(view, static_cast<double>(most)));
+  const std::string verb =
+      report.slow == 1 && report.measure == InstanceMeasure::kKernel   ? "was in the kernel for"
+      : report.slow == 1 && report.measure == InstanceMeasure::kOffCpu ? "was off the CPU for"
+                                                                       : VerbOf(report.measure);
+  return fmt::format("{} of {} {} more than {}: {}.", report.slow,
+                     ThingsOf(view, report.sorted.size()), verb, LimitWords(view), range);
+}
+
+std::string WhyNoneSlow(const SpikesView& view) {
+  const SpikeReport& report = *view.report;
+  const auto words = [&](uint64_t value) { return MeasureWords(view, static_cast<double>(value)); };
+  const Distribution& of = report.distribution;
+  switch (report.slowness.reason) {
+    case Slowness::Reason::kTooFew:
+      return fmt::format("There is {} to compare: {} to say which are slow.",
+                         report.sorted.empty() ? "no whole instance" : "one instance alone",
+                         report.sorted.empty() ? "none" : "it takes others");
+    case Slowness::Reason::kAllEqual:
+      return fmt::format("None of {} stands out: all lie between {} and {}.",
+                         ThingsOf(view, of.count), words(of.min), words(of.max));
+    case Slowness::Reason::kNoKnee:
+      return fmt::format(
+          "None of {} stands out: the largest, {}, is {:.1f} x the median ({}), and nothing lies "
+          "apart from the others (p90 {}, p99 {}). --over p99 compares the largest hundredth.",
+          ThingsOf(view, of.count), words(of.max),
+          static_cast<double>(of.max) / static_cast<double>(std::max<uint64_t>(of.p50, 1)),
+          words(of.p50), words(of.p90), words(of.p99));
+    default:
+      return fmt::format("None of {} lies above {}: the largest is {}.", ThingsOf(view, of.count),
+                         words(report.slowness.threshold), words(of.max));
+  }
+}
+
+std::string NotCompared(const SpikesView& view) {
+  const auto& states = view.report->states;
+  std::string text;
+  const auto add = [&](InstanceState state, std::string_view how) {
+    const size_t count = states[static_cast<size_t>(state)];
+    if (count != 0) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, how);
+  };
+  add(InstanceState::kBegunBefore, "begun before the trace");
+  add(InstanceState::kCutByEnd, "cut by its end");
+  add(InstanceState::kLost, "cut by a loss");
+  const size_t whole = states[static_cast<size_t>(InstanceState::kWhole)];
+  if (whole != view.report->sorted.size())
+    text += fmt::format("{}{} outside of --time", text.empty() ? "" : ", ",
+                        whole - view.report->sorted.size());
+  return text.empty() ? text : fmt::format("Not compared: {}.", text);
+}
+
+// "All 7, and no other,".
+std::string WhoHas(const SpikesView& view, const Cause& cause) {
+  const SpikeReport& report = *view.report;
+  std::string who;
+  if (report.slow == 1)
+    who = "The slow one";
+  else if (cause.slow_with == report.slow)
+    who = fmt::format("All {}", report.slow);
+  else
+    who = fmt::format("{} of the {}", cause.slow_with, report.slow);
+  if (cause.normal_with == 0) return who + ", and no other,";
+  if (cause.normal_with == report.normal && cause.slow_with == report.slow)
+    return report.slow == 1 ? "The slow one" : fmt::format("All {}", report.slow);
+  return who + fmt::format(", and {} of the {} others,", cause.normal_with, report.normal);
+}
+
+// The paths between the region and a path that lie outside of it, the outermost first.
+std::vector<uint32_t> WayTo(const SpikesView& view, uint32_t node) {
+  std::vector<uint32_t> way;
+  const std::vector<InstancePath>& nodes = view.report->paths.nodes();
+  for (uint32_t at = nodes[node].parent; at != PathTree::kRoot; at = nodes[at].parent)
+    way.insert(way.begin(), at);
+  return way;
+}
+
+std::string ByWayOf(const SpikesView& view, uint32_t node) {
+  constexpr size_t kMost = 3;
+  const std::vector<uint32_t> way = WayTo(view, node);
+  std::string text;
+  for (size_t i = 0; i < way.size(); ++i) {
+    if (way.size() > kMost && i == kMost - 1 && i + 1 != way.size()) {
+      text += ", ...";
+      i = way.size() - 1;
+    }
+    text += fmt::format("{}{}", text.empty() ? " by way of " : ", ", PathName(view, way[i]));
+  }
+  return text;
+}
+
+// The innermost place on the way to a path whose source line is known, else the call itself.
+CodeWords PlaceOf(const SpikesView& view, uint32_t node) {
+  const std::vector<InstancePath>& nodes = view.report->paths.nodes();
+  const CodeWords own = WordsOf(view, nodes[node].space, nodes[node].site);
+  for (uint32_t at = node; at != PathTree::kRoot; at = nodes[at].parent) {
+    if (nodes[at].site == 0) continue;
+    const CodeWords words = WordsOf(view, nodes[at].space, nodes[at].site);
+    if (words.has_line()) return words;
+  }
+  return own;
+}
+
+std::string InFunction(const SpikesView& view, uint32_t node) {
+  return PathName(view, node) + ByWayOf(view, node);
+}
+
+CodeWords EdgeWords(const SpikesView& view, uint32_t edge) {
+  const BranchWay& of = view.report->branches.edges()[edge];
+  return WordsOf(view, of.space, of.address);
+}
+CodeWords TargetWords(const SpikesView& view, uint32_t edge) {
+  const BranchWay& of = view.report->branches.edges()[edge];
+  return WordsOf(view, of.space, of.target);
+}
+
+bool IsRecursion(const SpikesView& view, uint32_t node) {
+  const std::vector<InstancePath>& nodes = view.report->paths.nodes();
+  const uint32_t parent = nodes[node].parent;
+  return parent != PathTree::kRoot && nodes[parent].function == nodes[node].function;
+}
+
+std::string CallsWords(const SpikesView& view, const Cause& cause) {
+  const std::string counts = fmt::format("{} times rather than {}", NumberWords(cause.slow_count),
+                                         NumberWords(cause.normal_count));
+  const std::string name = PathName(view, cause.node);
+  const std::string place = PlaceOf(view, cause.node).Full();
+  if (IsRecursion(view, cause.node))
+    return fmt::format("went deeper into a recursion: {} called itself {} ({})", name, counts,
+                       place);
+  std::string text =
+      fmt::format("called {}{} {} ({})", name, ByWayOf(view, cause.node), counts, place);
+  if (cause.edge != BranchTable::kNoEdge)
+    text += fmt::format(", in the loop at {}", EdgeWords(view, cause.edge).LineOrPlace());
+  return text;
+}
+
+std::string BranchWords(const SpikesView& view, const Cause& cause) {
+  const CodeWords from = EdgeWords(view, cause.edge);
+  const CodeWords to = TargetWords(view, cause.edge);
+  std::string text = fmt::format("went to {} at the branch in {} ({})", to.LineOrPlace(),
+                                 InFunction(view, cause.node), from.Full());
+  if (cause.loop != BranchTable::kNoEdge) {
+    const WaySums slow = view.report->slow_sums.Branch(cause.loop);
+    const double trips = static_cast<double>(slow.count) /
+                         static_cast<double>(std::max<uint64_t>(slow.instances, 1));
+    if (trips >= 2)
+      text += fmt::format(", with {} trips of the loop at {}", NumberWords(trips),
+                          EdgeWords(view, cause.loop).LineOrPlace());
+  }
+  return text;
+}
+
+std::string InterruptedWords(const SpikesView& view, const Cause& cause) {
+  const std::vector<InstancePath>& nodes = view.report->paths.nodes();
+  std::string text = fmt::format("had {} interruptions rather than {}",
+                                 NumberWords(cause.slow_count), NumberWords(cause.normal_count));
+  const uint32_t function = nodes[cause.inside].function;
+  if (function != CallPath::kNoFunction)
+    text += fmt::format(", mostly in {}", NameWords(view.report->functions[function].name, 60));
+  return text + " (page faults, interrupts, preemption)";
+}
+
+// Where nearly all of a cause was spent, if that is further in.
+std::string InsideWords(const SpikesView& view, const Cause& cause) {
+  const bool further = cause.inside != cause.node &&
+                       view.report->paths.nodes()[cause.inside].kind != PathKind::kInterrupted;
+  uint64_t all = 0;
+  for (const uint64_t time : cause.classes) all += time;
+  std::string text;
+  if (further) text = fmt::format("in {}", PathName(view, cause.inside));
+  if (all == 0 || view.report->measure == InstanceMeasure::kInstructions)
+    return text.empty() ? text : fmt::format(" Nearly all of that was {}.", text);
+  for (const auto& [kind, words] :
+       {std::pair(TimeClass::kOffCpu, "off the CPU"),
+        std::pair(TimeClass::kKernel, "in the kernel"), std::pair(TimeClass::kLost, "lost")}) {
+    const double share =
+        static_cast<double>(cause.classes[static_cast<size_t>(kind)]) / static_cast<double>(all);
+    if (share >= 0.5)
+      text += fmt::format("{}{} {}", text.empty() ? "" : ", ", PercentWords(share), words);
+  }
+  return text.empty() ? text : fmt::format(" Of that, nearly all was {}.", text);
+}
+
+std::string AccountsFor(const SpikesView& view, const Cause& cause) {
+  return fmt::format("accounts for {} of the extra {}", PercentWords(cause.share),
+                     NounOf(view.report->measure));
+}
+
+std::string WhatMeans(const SpikesView& view) {
+  const SpikeReport& report = *view.report;
+  if (report.slow != 0 && report.normal == 0)
+    return "There are no normal ones to compare with: what the slow ones did differently is not "
+           "known. Record longer, or without a trigger.";
+  return {};
+}
+
+}  // namespace
+
+CodeWords CauseWords(const SpikesView& view, const Cause& cause) {
+  if (cause.kind == CauseKind::kBranch || cause.kind == CauseKind::kTrips)
+    return EdgeWords(view, cause.edge);
+  return PlaceOf(view, cause.node);
+}
+
+std::string CauseFunction(const SpikesView& view, const Cause& cause) {
+  return PathName(view, cause.node);
+}
+
+std::string PartWords(const SpikesView& view, const Cause& cause) {
+  const std::string place = PlaceOf(view, cause.node).Full();
+  switch (cause.kind) {
+    case CauseKind::kCallee:
+      return fmt::format("called {}{} ({})", PathName(view, cause.node), ByWayOf(view, cause.node),
+                         place);
+    case CauseKind::kCalls:
+      return CallsWords(view, cause);
+    case CauseKind::kBranch:
+      return BranchWords(view, cause);
+    case CauseKind::kTrips:
+      return fmt::format("went round the loop in {} ({}) {} times rather than {}",
+                         InFunction(view, cause.node), EdgeWords(view, cause.edge).Full(),
+                         NumberWords(cause.slow_count), NumberWords(cause.normal_count));
+    case CauseKind::kInstructions:
+      return fmt::format("executed {} instructions in {} itself rather than {}",
+                         NumberWords(cause.slow_count), InFunction(view, cause.node),
+                         NumberWords(cause.normal_count));
+    case CauseKind::kSlower:
+      return fmt::format("executed about as many instructions in {} itself, which took longer",
+                         InFunction(view, cause.node));
+    case CauseKind::kSystemCall:
+      return fmt::format("made {}{} ({})", PathName(view, cause.node), ByWayOf(view, cause.node),
+                         place);
+    case CauseKind::kSystemTime:
+      return fmt::format("spent more time in {}{} ({})", PathName(view, cause.node),
+                         ByWayOf(view, cause.node), place);
+    case CauseKind::kInterrupted:
+      return InterruptedWords(view, cause);
+    case CauseKind::kLost:
+      return "lost trace, or met code that is not there to decode it with";
+    case CauseKind::kOtherStack:
+      return "waited while the thread ran on another of its stacks";
+  }
+  return {};
+}
+
+std::string CauseSentence(const SpikesView& view, const Cause& cause, bool is_first) {
+  return fmt::format("{}{} {}: this {}.{}", is_first ? "" : "Next: ", WhoHas(view, cause),
+                     PartWords(view, cause), AccountsFor(view, cause), InsideWords(view, cause));
+}
+
+std::vector<std::string> SpikeSentences(const SpikesView& view) {
+  constexpr size_t kMostCauses = 4;
+  const SpikeReport& report = *view.report;
+  std::vector<std::string> sentences;
+  const auto add = [&](std::string sentence) {
+    if (!sentence.empty()) sentences.push_back(std::move(sentence));
+  };
+  add(report.slow == 0 ? WhyNoneSlow(view) : HowManySlow(view));
+  add(WhatMeans(view));
+  for (size_t i = 0; i < std::min(report.causes.parts.size(), kMostCauses); ++i)
+    add(CauseSentence(view, report.causes.parts[i], i == 0));
+  if (report.by_kernel_instead)
+    add("By instructions none stands out; these are compared by their time in the kernel.");
+  if (report.emulated)
+    add("The recording is emulated: its instructions are the program's own, its times are not "
+        "those of an undisturbed run.");
+  add(NotCompared(view));
+  return sentences;
+}
+
+std::string OutlierSentence(const SpikesView& view, const Outlier& outlier) {
+  if (outlier.causes.parts.empty())
+    return "What it took more is spread over parts too small to name.";
+  const Cause& largest = outlier.causes.parts.front();
+  return fmt::format("{} of what it took more than the median one: it {}.",
+                     PercentWords(largest.share), PartWords(view, largest));
+}
+
+std::string PartingSentence(const SpikesView& view, const Outlier& outlier) {
+  const Parting& parting = outlier.parting;
+  const std::string same = Counted(parting.after, "branch");
+  if (parting.is_cut)
+    return fmt::format("The first {} are those of instance {}, the normal one most like it.", same,
+                       outlier.nearest);
+  const uint32_t edge = parting.edge != BranchTable::kNoEdge ? parting.edge : parting.other;
+  const BranchWay& of = view.report->branches.edges()[edge];
+  const bool same_branch = parting.edge != BranchTable::kNoEdge &&
+                           parting.other != BranchTable::kNoEdge && of.other == parting.other;
+  const auto counts = [&](uint32_t way) {
+    return fmt::format("{} slow and {} normal ones", view.report->slow_sums.Branch(way).instances,
+                       view.report->normal_sums.Branch(way).instances);
+  };
+  if (!same_branch)
+    return fmt::format(
+        "It leaves the way of instance {}, the normal one most like it, after {}, before {}.",
+        outlier.nearest, same, EdgeWords(view, edge).Full());
+  return fmt::format(
+      "It leaves the way of instance {}, the normal one most like it, after {}, at {}: it goes to "
+      "{}, as do {}; the other goes to {}, as do {}.",
+      outlier.nearest, same, EdgeWords(view, edge).Full(),
+      TargetWords(view, parting.edge).LineOrPlace(), counts(parting.edge),
+      TargetWords(view, parting.other).LineOrPlace(), counts(parting.other));
+}
+
+}  // namespace flowback

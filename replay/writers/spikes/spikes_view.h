@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT
+// Spikes and how they are to be shown, as text, JSON or CSV.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "flowback/replay/recording_clock.h"
+#include "flowback/replay/source_lines.h"
+#include "flowback/replay/symbolizer.h"
+#include "flowback/replay/threads.h"
+#include "replay/spikes/spikes.h"
+
+namespace flowback {
+
+// The view refers to these objects, which must outlive it.
+struct SpikesView {
+  const SpikeReport* report = nullptr;
+  const Threads* threads = nullptr;
+  const RecordingClock* clock = nullptr;
+  SourceLines* lines = nullptr;
+  Symbolizer* symbolizer = nullptr;
+  std::string input;
+  std::string region;       // the function as it was given, or "A to B"
+  bool is_function = true;  // instances are calls
+  size_t width = 0;         // of a line
+};
+
+// Where code is, in words.
+struct CodeWords {
+  std::string function;  // empty: no symbol covers it
+  uint64_t offset = 0;   // from the function's begin
+  std::string file;      // of the source; empty: not known
+  uint32_t line = 0;
+  std::string object;  // the file of the code, without its folder; empty: none is mapped there
+  uint64_t place = 0;  // in that file
+
+  bool has_line() const { return !file.empty(); }
+  // "srv.cc:13", or "srv+0x1234" where no line is known.
+  std::string LineOrPlace() const;
+  // "handle(int)+0x42, srv.cc:13", or "srv+0x1234".
+  std::string Full() const;
+};
+CodeWords WordsOf(const SpikesView& view, const AddressSpace* space, uint64_t ip);
+
+// A value of report->measure: "2.6 ms", "120000 instructions".
+std::string MeasureWords(const SpikesView& view, double value);
+// A path's name: "slow_path(int)", "the system call read".
+std::string PathName(const SpikesView& view, uint32_t node);
+
+// The sentences that begin the text: how many were slow, what they have in common, and how many
+// instances were not compared.
+std::vector<std::string> SpikeSentences(const SpikesView& view);
+// What slow instances did, and how much it accounts for.
+std::string CauseSentence(const SpikesView& view, const Cause& cause, bool is_first);
+// A part of what one instance took more: "called slow_path(int) (handle(int)+0x42, srv.cc:13)".
+std::string PartWords(const SpikesView& view, const Cause& cause);
+// What explains one slow instance.
+std::string OutlierSentence(const SpikesView& view, const Outlier& outlier);
+// Where it left the way of the normal instance that is most like it.
+std::string PartingSentence(const SpikesView& view, const Outlier& outlier);
+// The code place that a cause names: where the call was made, or the branch is.
+CodeWords CauseWords(const SpikesView& view, const Cause& cause);
+// The name of the function that a cause is about.
+std::string CauseFunction(const SpikesView& view, const Cause& cause);
+
+void AppendHistogram(const SpikesView& view, std::string& out);
+
+}  // namespace flowback
