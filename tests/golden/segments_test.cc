@@ -19,20 +19,33 @@ namespace {
 
 class SegmentsTest : public ::testing::TestWithParam<std::tuple<std::string_view, TrueDigest>> {};
 
+// Returns into how many segments a stream is cut, one number after the other. libipt's state can't
+// be copied, so it decodes again what lies before each segment: a long stream is cut into few, and
+// shorter ones show the rest.
+std::vector<size_t> PartsOf(std::string_view engine, size_t bytes) {
+  const bool copies = engine != "libipt";
+  if (bytes > size_t{1} << 20) return {50};
+  if (bytes > 200'000) return copies ? std::vector<size_t>{7, 100} : std::vector<size_t>{7};
+  return {1, 7, 100};
+}
+
 TEST_P(SegmentsTest, AreTheStream) {
   const auto& [engine, truth] = GetParam();
   Result<GeneratedStream> stream = LoadGenerated(truth.recording, truth.Number());
   ASSERT_TRUE(stream) << stream.error().message();
   const DecodeInput input = stream->Input();
-  const bool long_one = input.bytes.size() > size_t{1} << 20;
-  for (const size_t parts : long_one ? std::vector<size_t>{50} : std::vector<size_t>{1, 7, 100})
+  for (const size_t parts : PartsOf(engine, input.bytes.size()))
     segments::ExpectSegmentsAreWhole(engine, input, input.bytes.size() / parts, parts);
 }
 
-std::vector<TrueDigest> Streams() {
-  std::vector<TrueDigest> streams;
-  for (const TrueDigest& truth : TrueDigests())
-    if (truth.IsStream()) streams.push_back(truth);
+// Leaves out the two longest streams for libipt, which would take a minute for them, in the same
+// loop as for all others.
+std::vector<SegmentsTest::ParamType> Streams() {
+  std::vector<SegmentsTest::ParamType> streams;
+  for (const std::string_view engine : DecoderNames())
+    for (const TrueDigest& truth : TrueDigests())
+      if (truth.IsStream() && (engine == "native" || !truth.recording.starts_with("big-")))
+        streams.emplace_back(engine, truth);
   return streams;
 }
 
@@ -42,10 +55,7 @@ std::string NameOf(const ::testing::TestParamInfo<SegmentsTest::ParamType>& whic
 }
 
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(SegmentsTest);
-INSTANTIATE_TEST_SUITE_P(Recordings, SegmentsTest,
-                         ::testing::Combine(::testing::ValuesIn(DecoderNames()),
-                                            ::testing::ValuesIn(Streams())),
-                         NameOf);
+INSTANTIATE_TEST_SUITE_P(Recordings, SegmentsTest, ::testing::ValuesIn(Streams()), NameOf);
 
 TEST(SharedTracesForSegmentsTest, ArePresent) { FLOWBACK_NEEDS_TRACES(); }
 
