@@ -121,6 +121,8 @@ TEST(IndexBuilder, GoesOverWhatNeedNotBeRead) {
         for (const uint64_t segment_bytes :
              {uint64_t{3'000}, uint64_t{20'000}, uint64_t{131'072}}) {
           if (stream.bytes.size() > 500'000 && segment_bytes < 100'000) continue;
+          // Damage is the same for shorter ones.
+          if (change && stream.bytes.size() > 1'000'000) continue;
           SCOPED_TRACE(recording.name + " by " + std::to_string(segment_bytes) +
                        (change ? ", damaged" : ""));
           DecodeInput input = opened.inputs->For(stream);
