@@ -67,7 +67,7 @@ class SpikesJob final : public ReadingJob {
   Status UnderstandRegion();
   Status SaveInstances(const SpikesView& view) const;
   SpikeOptions Options();
-  SpikesView View() const;
+  SpikesView View();
 
   const SpikesWords& words_;
   std::optional<NamePattern> pattern_;
@@ -139,7 +139,7 @@ SpikeOptions SpikesJob::Options() {
   return options;
 }
 
-SpikesView SpikesJob::View() const {
+SpikesView SpikesJob::View() {
   constexpr size_t kInFiles = 120;
   constexpr size_t kNarrowest = 60;
   SpikesView view;
@@ -148,6 +148,7 @@ SpikesView SpikesJob::View() const {
   view.clock = &opened_.clock();
   view.lines = &names_.lines;
   view.symbolizer = &names_.symbolizer;
+  view.recorded_path = opened_.TimelineInput().recorded_path;
   view.input = opened_.InputName();
   view.region = words_.Region();
   view.is_function = !words_.has_places();

@@ -44,9 +44,9 @@ size_t WaySums::SizeOf(uint64_t count) {
 }
 
 uint64_t WaySums::AtLeast(size_t size) const {
-  uint64_t instances = 0;
-  for (size_t i = size; i < sizes.size(); ++i) instances += sizes[i];
-  return instances;
+  uint64_t sum = 0;
+  for (size_t i = size; i < sizes.size(); ++i) sum += sizes[i];
+  return sum;
 }
 
 GroupSums KeptInstance::Alone() const {

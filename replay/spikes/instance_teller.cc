@@ -21,18 +21,36 @@ void InstanceTeller::OnEnter(const Call& call, size_t depth) {
   const bool replaces = tail_ && depth == base_;
   tail_ = false;
   if (depth <= base_ && !replaces) return;
-  if (!detail_) {
-    frames_.push_back({});
-    return;
+  frames_.push_back(detail_ ? FrameOf(call) : Frame());
+}
+
+// A call that takes another one's place by a jump is told as called in that one. But the dynamic
+// linker's stub, which finds a function when it is called first, jumps to it on behalf of the
+// caller.
+InstanceTeller::Frame InstanceTeller::FrameOf(const Call& call) {
+  const Frame replaced = std::exchange(replaced_, {});
+  Frame frame{.node = 0, .function = plan_.functions.NumberOf(call), .site = call.site};
+  InstancePath path{.parent = top(),
+                    .kind = PathKind::kCall,
+                    .function = frame.function,
+                    .abi = 0,
+                    .site = call.site,
+                    .space = call.space};
+  if (call.entry == CallEntry::kTailCall && replaced.site != 0) {
+    frame.site = replaced.site;
+    if (IsResolver(frame.function) || IsResolver(replaced.function))
+      path.site = replaced.site;
+    else if (replaced.node != PathTree::kRoot)
+      path.parent = replaced.node;
   }
-  const uint32_t function = plan_.functions.NumberOf(call);
-  const uint32_t node = plan_.paths.Find({.parent = top(),
-                                          .kind = PathKind::kCall,
-                                          .function = function,
-                                          .site = call.site,
-                                          .space = call.space});
-  ++costs_.Of(node).entries;
-  frames_.push_back({.node = node, .function = function});
+  frame.node = plan_.paths.Find(path);
+  ++costs_.Of(frame.node).entries;
+  return frame;
+}
+
+bool InstanceTeller::IsResolver(uint32_t function) const {
+  return function != CallPath::kNoFunction &&
+         plan_.functions.all()[function].name.starts_with("_dl_runtime_resolve");
 }
 
 void InstanceTeller::Open(const Call& call, size_t depth) {
@@ -97,7 +115,10 @@ void InstanceTeller::OnExit(const Call& call, size_t depth, CallExit how, uint64
   if (depth > base_ || (depth == base_ && !frames_.empty())) {
     Advance(walk_.PointOf(plan_.unit, time.tsc, time.bounds), position);
     gap_node_ = PathTree::kRoot;
-    if (!frames_.empty()) frames_.pop_back();
+    if (!frames_.empty()) {
+      replaced_ = how == CallExit::kTailCall ? frames_.back() : Frame();
+      frames_.pop_back();
+    }
     if (depth > base_) return;
     if (!frames_.empty()) return;
   }
@@ -113,6 +134,8 @@ void InstanceTeller::OnExit(const Call& call, size_t depth, CallExit how, uint64
 void InstanceTeller::OnGap(const UntracedGap& gap, size_t /*depth*/) {
   if (!open_ || on_ != own_) return;
   gap_node_ = detail_ ? NodeOf(gap) : PathTree::kRoot;
+  if (detail_ && gap.cause != UntracedGap::Cause::kSystemCall)
+    ++costs_.Of(plan_.paths.nodes()[gap_node_].parent).entries;
   if (detail_) ++costs_.Of(gap_node_).entries;
   Advance(walk_.PointOf(plan_.unit, gap.end_tsc, {}), position_);
 }

@@ -80,6 +80,12 @@ class InstanceTeller final : public CallListener {
   uint32_t next_number() const { return next_; }
 
  private:
+  struct Frame {
+    uint32_t node = 0;
+    uint32_t function = CallPath::kNoFunction;
+    uint64_t site = 0;  // of the call: for one that another one jumped to, that other one's
+  };
+
   void Open(const Call& call, size_t depth);
   void StartAt(const TimePoint& at, uint64_t position);
   void Close(uint64_t position, const ExitTime& time, InstanceState state);
@@ -88,16 +94,12 @@ class InstanceTeller final : public CallListener {
   void GiveIn(uint32_t node, TimeClass kind, uint64_t time);
   uint32_t NodeOf(const UntracedGap& gap);
   uint32_t InterruptedNode();
-  uint32_t ChildOf(const Call& call);
+  Frame FrameOf(const Call& call);
+  bool IsResolver(uint32_t function) const;
   uint32_t top() const { return frames_.empty() ? PathTree::kRoot : frames_.back().node; }
   uint32_t top_function() const {
     return frames_.empty() ? instance_.function : frames_.back().function;
   }
-
-  struct Frame {
-    uint32_t node = 0;
-    uint32_t function = CallPath::kNoFunction;
-  };
 
   const InstancePlan& plan_;
   AccountWalk walk_;
@@ -114,6 +116,7 @@ class InstanceTeller final : public CallListener {
   bool open_ = false;
   bool by_call_ = false;  // the instance ends with its call
   bool detail_ = false;
+  Frame replaced_;     // the innermost call, whose place another one takes by a jump
   bool tail_ = false;  // its call has been replaced by another one, which comes next
 };
 

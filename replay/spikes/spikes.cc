@@ -138,12 +138,13 @@ void SpikeFinder::ChooseMeasure() {
   if (options_.measure) return FindSlow(*options_.measure);
   const bool by_time = report_.has_times && !report_.emulated;
   FindSlow(by_time ? InstanceMeasure::kTime : InstanceMeasure::kInstructions);
-  if (by_time || report_.slow != 0 || !report_.has_times) return;
-  const auto asked = options_.limit.kind;
-  if (asked != SlowLimit::Kind::kKnee) return;
+  if (by_time || !report_.has_times || options_.limit.kind != SlowLimit::Kind::kKnee) return;
+  const size_t slow = report_.slow;
   FindSlow(InstanceMeasure::kKernel);
-  report_.by_kernel_instead = report_.slow != 0;
-  if (!report_.by_kernel_instead) FindSlow(InstanceMeasure::kInstructions);
+  report_.by_kernel_instead = slow == 0 && report_.slow != 0;
+  if (report_.by_kernel_instead) return;
+  report_.slow_in_kernel = report_.slow;
+  FindSlow(InstanceMeasure::kInstructions);
 }
 
 void SpikeFinder::FindSlow(InstanceMeasure measure) {

@@ -68,6 +68,7 @@ struct SpikeReport {
   InstanceMeasure measure = InstanceMeasure::kTime;
   // None stood out by instructions, so `measure` is the time in the kernel.
   bool by_kernel_instead = false;
+  size_t slow_in_kernel = 0;  // so many stood out by that, if they are compared by instructions
   std::vector<Instance> instances;  // by number
   std::array<size_t, kInstanceStates> states{};
   std::vector<uint64_t> sorted;  // the measures of the whole instances

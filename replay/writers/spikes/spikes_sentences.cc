@@ -147,9 +147,12 @@ std::string WhoHas(const SpikesView& view, const Cause& cause) {
     who = fmt::format("All {}", report.slow);
   else
     who = fmt::format("{} of the {}", cause.slow_with, report.slow);
+  const bool has_all = cause.normal_with == report.normal || cause.kind == CauseKind::kSlower ||
+                       cause.kind == CauseKind::kInstructions;
+  if (has_all && report.slow == 1) return "The slow one";
+  if (has_all && cause.slow_with == report.slow) return fmt::format("All {}", report.slow);
+  if (has_all) return fmt::format("{} of the {}", cause.slow_with, report.slow);
   if (cause.normal_with == 0) return who + ", and no other,";
-  if (cause.normal_with == report.normal && cause.slow_with == report.slow)
-    return report.slow == 1 ? "The slow one" : fmt::format("All {}", report.slow);
   return who + fmt::format(", and {} of the {} others,", cause.normal_with, report.normal);
 }
 
@@ -189,7 +192,9 @@ CodeWords PlaceOf(const SpikesView& view, uint32_t node) {
 }
 
 std::string InFunction(const SpikesView& view, uint32_t node) {
-  return PathName(view, node) + ByWayOf(view, node);
+  const std::string way = ByWayOf(view, node);
+  return way.empty() ? PathName(view, node)
+                     : fmt::format("{} ({})", PathName(view, node), way.substr(1));
 }
 
 CodeWords EdgeWords(const SpikesView& view, uint32_t edge) {
@@ -244,7 +249,7 @@ std::string InterruptedWords(const SpikesView& view, const Cause& cause) {
                                  NumberWords(cause.slow_count), NumberWords(cause.normal_count));
   const uint32_t function = nodes[cause.inside].function;
   if (function != CallPath::kNoFunction)
-    text += fmt::format(", mostly in {}", NameWords(view.report->functions[function].name, 60));
+    text += fmt::format(", mostly in {}", ShortName(view.report->functions[function].name));
   return text + " (page faults, interrupts, preemption)";
 }
 
@@ -349,6 +354,9 @@ std::vector<std::string> SpikeSentences(const SpikesView& view) {
     add(CauseSentence(view, report.causes.parts[i], i == 0));
   if (report.by_kernel_instead)
     add("By instructions none stands out; these are compared by their time in the kernel.");
+  if (report.slow_in_kernel != 0)
+    add(fmt::format("By their time in the kernel {} stood out: --by kernel explains.",
+                    Counted(report.slow_in_kernel, view.is_function ? "call" : "instance")));
   if (report.emulated)
     add("The recording is emulated: its instructions are the program's own, its times are not "
         "those of an undisturbed run.");

@@ -21,9 +21,10 @@ void AppendParts(const SpikesView& view, const Outlier& outlier, std::string& ou
   for (const Cause& part : outlier.causes.parts) {
     if (named >= kNamed) break;
     named += part.share;
-    const std::string line = fmt::format("{:>7.1f} % {:>12}  it {}", 100 * part.share,
-                                         MeasureWords(view, part.extra), PartWords(view, part));
-    out += "    " + Wrapped(line, 28, view.width - 4) + '\n';
+    const std::string head =
+        fmt::format("  {:>6.1f} % {:>12}  ", 100 * part.share, MeasureWords(view, part.extra));
+    const size_t indent = head.size();
+    out += head + Wrapped("it " + PartWords(view, part), indent, view.width - indent) + '\n';
   }
 }
 

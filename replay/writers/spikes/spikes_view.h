@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "flowback/replay/recording_clock.h"
@@ -21,6 +23,8 @@ struct SpikesView {
   const RecordingClock* clock = nullptr;
   SourceLines* lines = nullptr;
   Symbolizer* symbolizer = nullptr;
+  // The path that a file of code was recorded under.
+  std::function<std::string(const std::string& file)> recorded_path;
   std::string input;
   std::string region;       // the function as it was given, or "A to B"
   bool is_function = true;  // instances are calls
@@ -46,6 +50,9 @@ CodeWords WordsOf(const SpikesView& view, const AddressSpace* space, uint64_t ip
 
 // A value of report->measure: "2.6 ms", "120000 instructions".
 std::string MeasureWords(const SpikesView& view, double value);
+// A function's name as sentences have it: template arguments and parameters of a long one are left
+// out.
+std::string ShortName(std::string_view name);
 // A path's name: "slow_path(int)", "the system call read".
 std::string PathName(const SpikesView& view, uint32_t node);
 

@@ -11,11 +11,33 @@
 namespace flowback {
 namespace {
 
-constexpr size_t kMostName = 80;  // columns for a function's name
+constexpr size_t kMostName = 80;   // columns for a function's name
+constexpr size_t kShortName = 48;  // a longer one loses what stands in brackets
+
+// Replaces what stands between the outermost pairs of two brackets by dots.
+std::string WithoutInside(std::string_view name, char open, char close) {
+  std::string text;
+  size_t depth = 0;
+  for (const char c : name) {
+    if (c == close && depth != 0) --depth;
+    if (depth == 0) text += c;
+    if (c == open && depth++ == 0) text += "...";
+  }
+  return text;
+}
 
 std::string_view LastPart(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
 }  // namespace
+
+std::string ShortName(std::string_view name) {
+  std::string text(name);
+  if (text.size() > kShortName && text.find("operator<") == std::string::npos &&
+      text.find("operator>") == std::string::npos && text.find("operator-") == std::string::npos)
+    text = WithoutInside(text, '<', '>');
+  if (text.size() > kShortName) text = WithoutInside(text, '(', ')');
+  return NameWords(text, kMostName);
+}
 
 std::string CodeWords::LineOrPlace() const {
   if (has_line()) return fmt::format("{}:{}", LastPart(file), line);
@@ -34,11 +56,11 @@ CodeWords WordsOf(const SpikesView& view, const AddressSpace* space, uint64_t ip
   CodeWords words{.function = {}, .offset = 0, .file = {}, .line = 0, .object = {}, .place = ip};
   if (space == nullptr) return words;
   if (const CodeMapping* mapping = space->Find(ip)) {
-    words.object = Printable(LastPart(mapping->section->name()));
+    words.object = Printable(LastPart(view.recorded_path(mapping->section->name())));
     words.place = ip - mapping->FileBase();
   }
   if (const auto symbol = view.symbolizer->Find(*space, ip)) {
-    words.function = NameWords(symbol->function, kMostName);
+    words.function = ShortName(symbol->function);
     words.offset = symbol->offset;
   }
   const SourcePlace place = view.lines->Find(*space, ip);
@@ -85,7 +107,7 @@ std::string PathName(const SpikesView& view, uint32_t number) {
     case PathKind::kCut:
       return "further paths";
   }
-  return NameWords(view.report->functions[node.function].name, kMostName);
+  return ShortName(view.report->functions[node.function].name);
 }
 
 }  // namespace flowback
