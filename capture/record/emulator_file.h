@@ -5,7 +5,7 @@
 #include <string>
 
 #include "flowback/base/error.h"
-#include "flowback/capture/record_options.h"
+#include "flowback/capture/record.h"
 
 namespace flowback {
 

@@ -14,9 +14,10 @@
 #include "cli/reading/reader_output.h"
 #include "cli/reading/reading_job.h"
 #include "flowback/capture/open.h"
+#include "flowback/writers.h"
 #include "replay/coverage/coverage_parts.h"
 #include "replay/coverage/report/changed_sources.h"
-#include "replay/writers/coverage/coverage_view.h"
+#include "replay/coverage/report/coverage_changes.h"
 #include "replay/writers/text/first_few.h"
 #include "replay/writers/text/printable.h"
 

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "flowback/replay/kept_losses.h"
+#include "flowback/replay/loss_tally.h"
 
 namespace flowback::cli {
 

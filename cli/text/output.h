@@ -10,7 +10,7 @@
 
 #include "cli/text/colored.h"
 #include "flowback/base/error.h"
-#include "replay/writers/text/text_sink.h"
+#include "flowback/writers.h"
 
 namespace flowback::cli {
 

@@ -248,14 +248,7 @@ TimelineSort TimelineJob::Sort() const {
 }
 
 TimelineView TimelineJob::View(const Timeline& timeline, size_t columns) {
-  TimelineView view;
-  view.timeline = &timeline;
-  view.recording = &opened_.recording();
-  view.threads = &opened_.threads();
-  view.clock = &opened_.clock();
-  view.lines = &names_.lines;
-  view.cpus = CpuStripsOf(timeline, opened_.recording(), opened_.inputs(), columns);
-  view.input = words_.reader.InputName();
+  TimelineView view = TimelineView::Of(opened_, timeline, columns);
   view.function = words_.function;
   view.rows = words_.top;
   view.sort = Sort();
@@ -263,9 +256,7 @@ TimelineView TimelineJob::View(const Timeline& timeline, size_t columns) {
   view.width = Width();
   view.width = std::max(view.width, kNarrowest);
   view.color = WritesToTerminal() && HasColor(STDOUT_FILENO);
-  const ThreadSelection& wanted = words_.reader.selection;
-  view.is_part = !words_.reader.time.empty() || match_ || !wanted.tids.empty() ||
-                 !wanted.names.empty() || !wanted.cpus.empty();
+  view.is_part = view.is_part || !words_.reader.time.empty() || match_;
   return view;
 }
 

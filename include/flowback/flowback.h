@@ -28,5 +28,8 @@
 #include "flowback/replay/source_lines.h"  // source lines and inlined calls at addresses
 #include "flowback/replay/symbolizer.h"    // functions at addresses
 
+// Write.
+#include "flowback/writers.h"  // formats for other programs, and pictures
+
 // Make recordings.
 #include "flowback/capture/record.h"  // records commands and running processes

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-#include "flowback/replay/kept_losses.h"
-
 #include "base/saturated.h"
+#include "flowback/replay/loss_tally.h"
 
 namespace flowback {
 

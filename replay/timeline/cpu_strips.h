@@ -12,13 +12,6 @@
 
 namespace flowback {
 
-// Which threads ran on a CPU, in the columns of the threads' strips.
-struct CpuStrip {
-  int32_t cpu = -1;
-  std::vector<int32_t> tids;   // of each column: the thread that ran longest; -1: none is known
-  std::vector<uint64_t> busy;  // time of each column in which a thread ran
-};
-
 // Divides the time from the timeline's begin to its end into `columns` columns. Returns nothing if
 // the recording does not say which thread ran on which CPU.
 std::vector<CpuStrip> CpuStripsOf(const Timeline& timeline, const Recording& recording,

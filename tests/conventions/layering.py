@@ -44,11 +44,11 @@ ROOMS = {
     "replay": (["replay/", "include/flowback/replay/"], _FIRST + _CODE + ["decode"]),
     # The library's front door opens a recording and hands out everything below it.
     "session": (
-        ["replay/session/", "include/flowback/session.h", "include/flowback/flowback.h"],
+        ["replay/session/", "include/flowback/session.h"],
         _FIRST + _CODE + _BELOW_CLI,
     ),
     # What the library writes for other programs and for people.
-    "writers": (["replay/writers/"], _FIRST + _CODE + _BELOW_CLI + ["session"]),
+    "writers": (["replay/writers/", "include/flowback/writers.h", "include/flowback/flowback.h"], _FIRST + _CODE + _BELOW_CLI + ["session"]),
     # What commands have in common knows no command.
     "cli_ground": (
         ["cli/command.h", "cli/commands.def", "cli/options/", "cli/reading/", "cli/text/"],

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""samples.py FOLDER FLOWBACK PROGRAM: the four programs of samples/use_library, built in FOLDER, say of a recording of
+"""samples.py FOLDER FLOWBACK PROGRAM: the five programs of samples/use_library, built in FOLDER, say of a recording of
 PROGRAM what the program FLOWBACK's own listings say of it."""
 
 import collections
@@ -55,6 +55,14 @@ def main():
         steps = without_notes(output_of(f"{folder}/steps_back", trace, str(len(backwards))))
         expect_equal("steps_back", steps, backwards)
 
+        output_of(f"{folder}/writes_formats", trace, f"{scratch}/lcov", f"{scratch}/json")
+        for written, command in (
+            ("lcov", ("coverage", trace, "--format", "lcov")),
+            ("json", ("timeline", trace, "--json")),
+        ):
+            with open(f"{scratch}/{written}", encoding="utf-8") as file:
+                expect_equal(f"writes_formats, {written}", file.read().splitlines(), output_of(flowback, *command))
+
         counts = collections.defaultdict(lambda: [0, 0])
         for line in decoded("--as", "branches", "--not-taken", "-F", "+tid"):
             tid, address, _, kind = line.split()[:4]
@@ -78,7 +86,7 @@ def main():
         calls = output_of(f"{folder}/list_calls", trace, str(round(first * 1e9)), str(round(last * 1e9)))
         callers = [line.split(": ", 1)[1].split(" -> ")[0] for line in without_notes(calls)]
         expect_equal("list_calls", callers, [place.rsplit("+", 1)[0] for place in listed])
-    print("four programs with the library say what the listings say")
+    print("five programs with the library say what the listings say")
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@
 
 #include "flowback/replay/coverage_counter.h"
 #include "flowback/session.h"
-#include "replay/writers/coverage/coverage_view.h"
+#include "flowback/writers.h"
 #include "replay/writers/writers.h"
 #include "tests/support/places.h"
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-#include "replay/writers/text/text_sink.h"
-
 #include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
+
+#include "flowback/writers.h"
 
 namespace flowback {
 namespace {

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -12,11 +13,219 @@
 
 #include "flowback/base/error.h"
 #include "flowback/base/flow_digest.h"
-#include "flowback/capture/record_options.h"
 #include "flowback/model/counters.h"
 #include "flowback/model/recording.h"
 
 namespace flowback {
+
+struct RecordProgress;
+
+// What an emulated recording's times are.
+enum class RecordClock : uint8_t {
+  kHost,  // real time: the program runs slower than natively, sleeps and waits keep their length
+  // One nanosecond for each instruction that any thread executes and for each record of the
+  // sideband, from 1 s on; sleeps take none. A program of one thread that does the same again gets
+  // the same trace and times, for then addresses and the random numbers at its start are the same
+  // every time, too.
+  kInstructions,
+};
+
+struct RecordTarget {
+  std::vector<std::string> command;  // the program, looked up in PATH, and its arguments
+  // Instead of a command: processes (all their threads) and threads that run already, which are
+  // recorded until they end or the recording is stopped. Of recorders that attach only.
+  std::vector<int32_t> pids;
+  std::vector<int32_t> tids;
+
+  bool runs_already() const { return !pids.empty() || !tids.empty(); }
+};
+
+// What is written, and where.
+struct RecordFiles {
+  std::string output = "perf.data";  // the perf.data file to write; empty: none
+  // An open descriptor, of a pipe maybe, to which perf.data is written in pipe mode, and `output`
+  // is but its name. Record closes it as soon as the recording is complete. -1: none.
+  int pipe = -1;
+  std::string raw_directory;  // also writes raw streams and code images here; empty: none
+  std::string command_line;   // of the recorder, for the file's header: "flowback record -- ls"
+  // Keep the files that ran, and the names that a process gives to code it makes, in
+  // `output`.images (not where the output is a pipe). Recordings share copies in `image_store`, a
+  // folder of the user's alone, made when missing; empty: each has its own. There, copies that no
+  // recording has any more take so many bytes at most.
+  bool keep_images = true;
+  std::string image_store;
+  uint64_t image_store_bytes = uint64_t{256} << 20;
+  // When the output can't be written any more: kill the program, which else runs on untraced.
+  bool kill_on_failure = false;
+};
+
+// What the packets of Intel PT tell, and how often.
+struct RecordPackets {
+  uint32_t psb_period_bytes = 4096;  // distance of sync points: 2 KiB << 0..15, as the hardware has
+  bool return_compression = true;    // false: every return is told in full (noretcomp)
+  bool long_tnt = false;             // 47 branches a TNT packet instead of 6, as Atom cores write
+  // TSC packets. Without them nothing tells when mappings change: execve, dlopen at a reused
+  // address.
+  bool timestamps = true;
+  // An MTC packet every 2^n ticks of a ~25 MHz crystal; empty: none. Wants `timestamps`.
+  std::optional<uint8_t> mtc_shift = 14;
+  // CYC packets, which time each packet to the tick, at least 2^(n-1) cycles apart, 0: all, to 12;
+  // empty: none. A cycle is a tick of the time-stamp counter.
+  std::optional<uint8_t> cyc_threshold;
+};
+
+// How the trace is cut into streams, and what their times are.
+struct RecordStreams {
+  // Engine "emulate": one stream for each virtual CPU, which threads take turns on, with SWITCH
+  // records; else one for each thread. There are as many as CPUs may be used, and more where a
+  // thread does not let others on. Wants timestamps.
+  bool per_cpu = false;
+  // Keep only so many of the latest bytes of each stream. They are taken when the thread
+  // ends, and whenever the process gets SIGUSR2, which must be blocked in its other threads.
+  std::optional<uint64_t> snapshot_bytes;
+  RecordClock clock = RecordClock::kHost;
+  // Engine "emulate": instead of packets of Intel PT, samples with branch stacks of so many entries
+  // at most, 1 to 1024, one behind the other: together they have every branch that was taken.
+  // Streams of threads, whole.
+  std::optional<uint32_t> branch_depth;
+};
+
+// Stop tracing after so many instructions (all threads), so long, or once the file has so many
+// bytes (what was on its way then is still written); the program then runs on untraced to its end.
+struct RecordLimits {
+  std::optional<uint64_t> instructions;
+  std::optional<std::chrono::nanoseconds> duration;
+  std::optional<uint64_t> file_bytes;
+};
+
+// Record only from the first instruction of one function to the first of another, which is not
+// recorded any more; by thread, a new one begins as its maker is. "NAME", "NAME@FILE" or
+// "FILE:NAME", in the program or any library it loads, at any time; every function of that name
+// counts. Empty: from the start, to the end.
+struct WatchedNames {
+  std::string from;
+  std::string until;
+};
+
+// A recording of each process, too, in a folder of its own in `folder`, which must be empty; empty:
+// none. `on_end` is called as soon as a process has ended, by a thread of Record's, with the path
+// of its recording (of a format that OpenRecording takes), which is the callee's from then on.
+// While it does not return nothing is taken from the programs, which before long wait. Its error
+// ends the recording.
+struct RecordProcesses {
+  std::string folder;
+  std::function<Status(const std::string& recording)> on_end;
+};
+
+// What an event shall not record: of a tracepoint an expression, of a hardware trace perf's words
+// for addresses. It is of the last event that `words` of RecordEvents::words name, 0: of the last
+// of all.
+struct EventFilter {
+  std::string text;
+  size_t words = 0;
+  bool excludes_recorder = false;  // instead of a text: what the recorder itself does
+};
+
+// What samples tell of the access to memory that their instruction made, where the event knows it.
+struct RecordAccesses {
+  bool data = false;       // the address, and where its data was found (perf's -d)
+  bool weight = false;     // how long it took (-W)
+  bool physical = false;   // the address in the machine (--phys-data)
+  bool page_size = false;  // of the address (--data-page-size)
+};
+
+// What the kernel's events record; of recorders with RecorderInfo::hardware.
+struct RecordEvents {
+  std::vector<std::string> words;  // as perf's -e takes them; none: what the engine's name says
+  std::string branch_filter;       // perf's -j: "any,u"; empty: the engine's usual one, or none
+  bool all_cpus = false;           // whatever runs, until the command ends or it is stopped
+  std::string cpus;                // "0-3,8": on those only; empty: on all
+  bool per_thread = false;         // a buffer for each thread that is there now, none for each CPU
+  std::vector<EventFilter> filters;
+  // Control groups, with commas between them: the first is the first event word's and so on, one
+  // alone is of all. Wants all_cpus.
+  std::string cgroups;
+  std::string call_graph;  // perf's "fp", "dwarf[,BYTES]" or "lbr"; empty: no stacks
+  RecordAccesses accesses;
+  // Each sample has so many of the latest bytes of the trace that leads its group; empty: none.
+  std::optional<uint64_t> aux_sample_bytes;
+  // Samples a second, of events that name no period; empty: 4000, or as many as the kernel allows.
+  std::optional<uint64_t> frequency;
+  // Instead of it: a sample each so many times that such an event happens.
+  std::optional<uint64_t> period;
+  bool build_ids = true;  // in the records of mappings
+  bool switches = false;  // records of thread switches; traces have them anyway
+  // Beside the records a copy of the kernel's code: RecordFiles::output is a folder, with the file
+  // `data`, and in the folder kcore_dir what is of the kernel.
+  bool kernel_code = false;
+  // Count events of each thread as well: what every kernel counts, and what the processors do. Read
+  // at the end, and so often before it.
+  bool counters = false;
+  std::optional<std::chrono::nanoseconds> counter_interval;
+  // Of each buffer; empty: as much as is usual, or as locked memory allows.
+  std::optional<uint64_t> record_buffer_bytes;
+  std::optional<uint64_t> trace_buffer_bytes;
+};
+
+// How a recording by the kernel's events is directed while it runs.
+struct RecordDirection {
+  // perf's "fifo:CTL[,ACK]" or "fd:CTL[,ACK]": where lines with commands come from (enable,
+  // disable, snapshot, evlist, ping, stop), and where each is answered; empty: nowhere.
+  std::string control;
+  // The events begin so long after the program; negative: once `control` says so.
+  std::optional<std::chrono::milliseconds> delay;
+  // Of the latest trace (`RecordStreams::snapshot_bytes`), keep the end only where the command dies
+  // of a signal.
+  bool on_crash = false;
+  // Of the latest trace, keep that of each call of this function (as in WatchedNames) that takes
+  // longer than `slow`, from the sync point before it to the one behind it. Empty: none.
+  std::string slow_function;
+  std::chrono::nanoseconds slow{0};
+};
+
+// Several files one after the other, instead of one that grows: by events of the kernel. Full ones
+// are `output` with the local time behind it, the last is `output`.
+struct RecordRotation {
+  std::optional<uint64_t> bytes;                 // of each
+  std::optional<std::chrono::nanoseconds> time;  // of each
+  bool on_signal = false;                        // at each SIGUSR2, which is to be blocked
+  uint64_t most_files = 0;                       // older ones are removed; 0: none
+
+  bool wanted() const { return bytes || time || on_signal; }
+};
+
+struct EmulateOptions {
+  bool exact = false;  // one instruction a block: slower; for judging the engine
+  // The folder that AArch64 programs find their libraries in, as a root folder; empty: that of
+  // Debian's cross compilers, if it is there.
+  std::string root{};
+  // The plugin; empty: lib/flowback/flowback-tcg.so beside this program's folder.
+  std::string plugin;
+};
+
+struct StepOptions {
+  // Keeps recorder and program on one CPU while tracing. Several times faster; the program sees one
+  // usable CPU.
+  bool one_cpu = true;
+};
+
+struct RecordOptions {
+  std::string engine = "step";  // a name from Recorders()
+  RecordTarget target;
+  RecordFiles files;
+  RecordPackets packets;
+  RecordStreams streams;
+  RecordLimits limits;
+  WatchedNames watched;
+  RecordProcesses processes;  // engine "emulate"
+  RecordEvents events;
+  RecordDirection direction;
+  RecordRotation rotation;
+  EmulateOptions emulate;
+  StepOptions step;
+  // Called a few times a second, by the thread that called Record. Empty: nobody wants to know.
+  std::function<void(const RecordProgress&)> on_progress;
+};
 
 // How far a recording is.
 struct RecordProgress {

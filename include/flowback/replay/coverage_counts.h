@@ -19,7 +19,7 @@
 
 #include "flowback/model/block_counts.h"
 #include "flowback/model/execution.h"
-#include "flowback/replay/kept_losses.h"
+#include "flowback/replay/loss_tally.h"
 #include "flowback/replay/object_image.h"
 
 namespace flowback {

@@ -195,6 +195,13 @@ struct TimelineSources {
   std::function<std::string(const std::string& file)> recorded_path{};
 };
 
+// Which threads ran on a CPU, in the columns of the threads' strips.
+struct CpuStrip {
+  int32_t cpu = -1;
+  std::vector<int32_t> tids;   // of each column: the thread that ran longest; -1: none is known
+  std::vector<uint64_t> busy;  // time of each column in which a thread ran
+};
+
 struct TimelineOptions {
   // That decode; with several another one adds up times. The result does not depend on it.
   unsigned threads = 1;

@@ -11,9 +11,9 @@
 #include <string>
 
 #include "base/path_text.h"
+#include "flowback/writers.h"
 #include "replay/coverage/report/instruction_lines.h"
 #include "replay/coverage/report/source_reader.h"
-#include "replay/writers/coverage/coverage_view.h"
 #include "replay/writers/coverage/coverage_words.h"
 #include "replay/writers/text/printable.h"
 #include "replay/writers/writers.h"

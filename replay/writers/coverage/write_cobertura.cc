@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "base/path_text.h"
+#include "flowback/writers.h"
 #include "replay/coverage/report/by_source.h"
-#include "replay/writers/coverage/coverage_view.h"
 #include "replay/writers/coverage/coverage_words.h"
 #include "replay/writers/text/xml.h"
 #include "replay/writers/writers.h"

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "replay/writers/coverage/coverage_view.h"
+#include "flowback/writers.h"
 #include "replay/writers/text/printable.h"
 #include "replay/writers/writers.h"
 

@@ -9,11 +9,11 @@
 #include <vector>
 
 #include "base/path_text.h"
+#include "flowback/writers.h"
 #include "replay/coverage/report/by_source.h"
 #include "replay/coverage/report/instruction_lines.h"
 #include "replay/coverage/report/report_lists.h"
 #include "replay/coverage/report/source_reader.h"
-#include "replay/writers/coverage/coverage_view.h"
 #include "replay/writers/coverage/coverage_words.h"
 #include "replay/writers/coverage/html_function.h"
 #include "replay/writers/text/xml.h"

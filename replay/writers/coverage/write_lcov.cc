@@ -8,8 +8,8 @@
 #include <algorithm>
 #include <string>
 
+#include "flowback/writers.h"
 #include "replay/coverage/report/by_source.h"
-#include "replay/writers/coverage/coverage_view.h"
 #include "replay/writers/text/printable.h"
 #include "replay/writers/writers.h"
 

@@ -6,8 +6,8 @@
 
 #include <string>
 
+#include "flowback/writers.h"
 #include "replay/coverage/report/by_source.h"
-#include "replay/writers/coverage/coverage_view.h"
 #include "replay/writers/coverage/coverage_words.h"
 #include "replay/writers/text/json.h"
 #include "replay/writers/writers.h"

@@ -6,9 +6,10 @@
 #include <vector>
 
 #include "base/path_text.h"
+#include "flowback/writers.h"
 #include "replay/coverage/report/by_source.h"
+#include "replay/coverage/report/coverage_changes.h"
 #include "replay/coverage/report/report_lists.h"
-#include "replay/writers/coverage/coverage_view.h"
 #include "replay/writers/coverage/coverage_words.h"
 #include "replay/writers/text/printable.h"
 #include "replay/writers/writers.h"

@@ -7,7 +7,7 @@
 
 #include "flowback/base/error.h"
 #include "flowback/session.h"
-#include "replay/writers/text/text_sink.h"
+#include "flowback/writers.h"
 
 namespace flowback {
 

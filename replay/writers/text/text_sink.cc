@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "replay/writers/text/text_sink.h"
+#include "flowback/writers.h"
 
 namespace flowback {
 

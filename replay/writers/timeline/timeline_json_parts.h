@@ -6,8 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "flowback/writers.h"
 #include "replay/writers/text/json.h"
-#include "replay/writers/text/text_sink.h"
 #include "replay/writers/timeline/timeline_view.h"
 
 namespace flowback {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A timeline and how it is to be shown, as text, JSON or a picture.
+// The parts of a timeline's text and pictures, and their words.
 #pragma once
 
 #include <algorithm>
@@ -8,58 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "flowback/model/recording.h"
-#include "flowback/replay/recording_clock.h"
-#include "flowback/replay/source_lines.h"
-#include "flowback/replay/threads.h"
 #include "flowback/replay/timeline.h"
-#include "replay/timeline/cpu_strips.h"
+#include "flowback/writers.h"
 
 namespace flowback {
-
-// The order of functions and call paths (--sort).
-enum class TimelineSort : uint8_t { kTime, kInstructions, kCalls, kTotal };
-
-// The view refers to these objects, which must outlive it.
-struct TimelineView {
-  const Timeline* timeline = nullptr;
-  const Recording* recording = nullptr;
-  const Threads* threads = nullptr;
-  const RecordingClock* clock = nullptr;
-  SourceLines* lines = nullptr;
-  std::vector<CpuStrip> cpus;
-  std::string input;
-  std::string function;    // --function, as it was given
-  size_t rows = 0;         // of each profile
-  uint64_t max_depth = 0;  // of call paths
-  size_t width = 0;        // of a line
-  bool color = false;
-  bool is_part = false;  // --time, --tid, ... leave something out
-  // A column knows a function's share of a stretch around it, not who executed in it.
-  bool is_coarse = false;
-  bool is_sampled = false;  // numbers of samples are in the place of times
-  TimelineSort sort = TimelineSort::kTime;
-
-  // If false, instructions replace times.
-  bool has_times() const { return timeline->begin < timeline->end; }
-  // Returns whether the trace contains a processor's cycles. An emulator's cycles are only its
-  // clock.
-  bool has_cycles() const {
-    return !timeline->emulated && timeline->paths.front().sums.cycles.any();
-  }
-  // Whether shares are shares of the instructions; else they are shares of the time.
-  bool weighs_instructions() const {
-    const bool asks_for_time = sort == TimelineSort::kTime || sort == TimelineSort::kTotal;
-    return !has_times() || sort == TimelineSort::kInstructions ||
-           (timeline->emulated && !asks_for_time);
-  }
-  uint64_t WeightOf(const CallSums& sums) const {
-    return weighs_instructions() ? sums.instructions : sums.total;
-  }
-  uint64_t SelfWeightOf(const CallSums& sums) const {
-    return weighs_instructions() ? sums.self_instructions : sums.self.time;
-  }
-};
 
 // Returns the sentences that begin the text: the duration, the threads, where the time went, the
 // longest call of each thread, and what is not known.
