@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/mix_bits.h"
 #include "flowback/decode/code_image.h"
 #include "flowback/model/execution.h"
 
@@ -49,8 +50,7 @@ class InstructionText {
   };
   struct KeyHash {
     size_t operator()(const Key& key) const {
-      const uint64_t mixed =
-          (key.address ^ reinterpret_cast<uintptr_t>(key.space)) * 0x9e3779b97f4a7c15;
+      const uint64_t mixed = MixBits(key.address ^ reinterpret_cast<uintptr_t>(key.space));
       return mixed >> 16 ^ mixed ^ static_cast<uint64_t>(key.mode);
     }
   };

@@ -15,6 +15,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/mix_bits.h"
 #include "flowback/model/execution.h"
 #include "flowback/model/flow_segment.h"
 #include "flowback/replay/player.h"
@@ -108,9 +109,8 @@ class BranchSums final : public PlayConsumer {
   };
   struct PairHash {
     size_t operator()(const Pair& pair) const {
-      constexpr uint64_t kMix = 0x9e3779b97f4a7c15;
       const uint64_t mixed =
-          (pair.from * kMix ^ pair.to) * kMix ^ pair.space * uint64_t{0xc2b2ae3d27d4eb4f};
+          MixBits(MixBits(pair.from) ^ pair.to) ^ pair.space * uint64_t{0xc2b2ae3d27d4eb4f};
       return mixed ^ mixed >> 32;
     }
   };

@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/mix_bits.h"
+
 namespace flowback {
 
 // Open addressing; a number whose count fell to 0 keeps its slot until the table is made anew.
@@ -39,9 +41,8 @@ class CountTable {
   static constexpr size_t kFirstSize = 16;
 
   size_t SlotOf(uint64_t key) const {
-    constexpr uint64_t kFactor = 0x9e3779b97f4a7c15;
     const size_t mask = slots_.size() - 1;
-    size_t at = (key * kFactor >> 20) & mask;
+    size_t at = (MixBits(key) >> 20) & mask;
     while (slots_[at].key != key && slots_[at].key != 0) at = (at + 1) & mask;
     return at;
   }

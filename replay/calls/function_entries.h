@@ -13,6 +13,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "base/mix_bits.h"
 #include "flowback/model/block_counts.h"
 #include "flowback/replay/functions.h"
 
@@ -43,9 +44,8 @@ class FunctionEntries {
   };
   struct Hash {
     size_t operator()(const Edge& edge) const {
-      constexpr uint64_t kMix = 0x9e3779b97f4a7c15;
       const uint64_t mixed =
-          (edge.branch * kMix ^ edge.target) * kMix ^ reinterpret_cast<uintptr_t>(edge.space);
+          MixBits(MixBits(edge.branch) ^ edge.target) ^ reinterpret_cast<uintptr_t>(edge.space);
       return mixed ^ mixed >> 32;
     }
     size_t operator()(const Place& place) const {

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/mix_bits.h"
 #include "flowback/model/block_counts.h"
 #include "flowback/replay/coverage_counts.h"
 
@@ -80,10 +81,7 @@ class BlockSums {
     InstructionClass kind = InstructionClass::kOther;
   };
 
-  static uint64_t HashOf(Place place) {
-    constexpr uint64_t kFactor = 0x9e3779b97f4a7c15;
-    return (place.offset * 31 + place.body) * kFactor;
-  }
+  static uint64_t HashOf(Place place) { return MixBits(place.offset * 31 + place.body); }
   static uint64_t HashOf(const Target& target) {
     return HashOf(target.branch) + 7 * HashOf(target.target);
   }

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/mix_bits.h"
 #include "flowback/decode/code_image.h"
 #include "flowback/decode/decoder.h"
 #include "flowback/model/block_counts.h"
@@ -68,8 +69,7 @@ class ShareCounter final : public BlockCountConsumer {
   };
   struct HashOfPlace {
     size_t operator()(const Place& place) const {
-      constexpr uint64_t kFactor = 0x9e3779b97f4a7c15;
-      return (place.second + reinterpret_cast<uintptr_t>(place.first)) * kFactor >> 20;
+      return MixBits(place.second + reinterpret_cast<uintptr_t>(place.first)) >> 20;
     }
   };
 

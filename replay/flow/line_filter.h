@@ -15,6 +15,8 @@
 #include <span>
 #include <vector>
 
+#include "base/mix_bits.h"
+
 namespace flowback {
 
 using Line = uint64_t;
@@ -39,10 +41,8 @@ class LineSet {
   }
 
  private:
-  static constexpr uint64_t kFactor = 0x9e3779b97f4a7c15;
-
   size_t mask() const { return slots_.size() - 1; }
-  size_t Slot(Line line) const { return (line * kFactor >> 20) & mask(); }
+  size_t Slot(Line line) const { return (MixBits(line) >> 20) & mask(); }
   void Grow() {
     slots_.assign(2 * slots_.size(), 0);
     for (const Line line : lines_) {
