@@ -11,15 +11,19 @@ namespace {
 
 // A spike takes at least so many times the median.
 constexpr double kLeastRatio = 1.5;
+// A spike that takes less than so many times the median must lie apart from the others, ...
+constexpr double kClearRatio = 3;
+// ... by so much of the value below it.
+constexpr double kLeastGap = 1.2;
 // The slow ones that the cut keeps have at least so much of what lies above the median.
-constexpr double kKeptExtra = 0.9;
+constexpr double kKeptExtra = 0.5;
 
 size_t CountAbove(const std::vector<uint64_t>& sorted, uint64_t limit) {
   return static_cast<size_t>(sorted.end() - std::ranges::upper_bound(sorted, limit));
 }
 
 // The values above the fence begin at `first`. Returns where the slow ones begin: behind the widest
-// gap, in ratio, of those gaps above which nearly all of the extra lies.
+// gap, in ratio, of those gaps above which most of the extra lies.
 size_t CutAt(const std::vector<uint64_t>& sorted, size_t first, uint64_t median) {
   double all = 0;
   for (size_t i = first; i < sorted.size(); ++i) all += static_cast<double>(sorted[i] - median);
@@ -52,9 +56,15 @@ Slowness FindKnee(const std::vector<uint64_t>& sorted) {
     return found;
   }
   const size_t cut = CutAt(sorted, static_cast<size_t>(above - sorted.begin()), median);
+  const uint64_t below = cut == 0 ? 0 : sorted[cut - 1];
+  const bool is_clear =
+      static_cast<double>(sorted.back()) > kClearRatio * static_cast<double>(median);
+  if (!is_clear && static_cast<double>(sorted[cut]) < kLeastGap * static_cast<double>(below)) {
+    found.reason = Slowness::Reason::kNoKnee;
+    return found;
+  }
   found.reason = Slowness::Reason::kKnee;
   // Between the two, so that the limit can be told in round numbers.
-  const uint64_t below = cut == 0 ? 0 : sorted[cut - 1];
   const double middle = std::sqrt(static_cast<double>(std::max<uint64_t>(below, 1)) *
                                   static_cast<double>(sorted[cut]));
   found.threshold = std::clamp(static_cast<uint64_t>(middle), below, sorted[cut] - 1);

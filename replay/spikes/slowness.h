@@ -61,7 +61,8 @@ struct Slowness {
 
 // A knee is a value beyond the outer fence of the distribution (three times the distance of its
 // quartiles above the upper one), at least 1.5 times the median. Above the fence the cut is made
-// where neighbours lie farthest apart.
+// where neighbours lie farthest apart. If no value exceeds three times the median, and no gap is a
+// fifth of the value below it, the values beyond the fence are the tail of the others.
 Slowness FindSlow(const std::vector<uint64_t>& sorted, const SlowLimit& limit);
 
 }  // namespace flowback

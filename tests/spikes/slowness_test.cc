@@ -49,6 +49,16 @@ TEST(Slowness, HasNoneWhereTheDistributionGoesOn) {
   EXPECT_EQ(SlowOf(wide).threshold, 0);
 }
 
+// A request that meets all that makes requests a bit longer is no spike.
+TEST(Slowness, HasNoneInATailWithoutAGap) {
+  Values values = Normal(1000);
+  for (uint64_t value = 1150; value < 1800; value += 100) values.push_back(value);
+  EXPECT_EQ(SlowOf(values).reason, Slowness::Reason::kNoKnee);
+  EXPECT_EQ(SlowOf(values).slow, 0);
+  values.push_back(2400);
+  EXPECT_EQ(SlowOf(values).slow, 1);
+}
+
 TEST(Slowness, SaysWhyThereIsNone) {
   EXPECT_EQ(SlowOf({}).reason, Slowness::Reason::kTooFew);
   EXPECT_EQ(SlowOf({5}).reason, Slowness::Reason::kTooFew);
