@@ -46,6 +46,8 @@ class CauseFinder {
 
   void SumUp();
   void Divide(uint32_t node);
+  void DivideBelow(uint32_t node);
+  void FoldInto(size_t own, uint32_t node);
   bool IsRare(uint32_t node) const;
   bool IsNamed(double extra) const { return extra >= kLeastPart * causes_.extra; }
   Cause CauseAt(CauseKind kind, uint32_t node, double extra) const;
@@ -96,7 +98,34 @@ bool CauseFinder::IsRare(uint32_t node) const {
 }
 
 void CauseFinder::Divide(uint32_t node) {
-  if (IsNamed(own_[node])) AddOwn(node);
+  const size_t own = causes_.parts.size();
+  const bool has_own = IsNamed(own_[node]);
+  if (has_own) AddOwn(node);
+  DivideBelow(node);
+  if (has_own) FoldInto(own, node);
+}
+
+// Calls that are made in a loop, or behind a branch, are not a reason of their own beside it: as
+// long as they are not most of what it costs.
+void CauseFinder::FoldInto(size_t own, uint32_t node) {
+  constexpr double kMostFolded = 2;
+  const auto is_folded = [&](const Cause& part) {
+    const Cause& reason = causes_.parts[own];
+    if (part.node == node || input_.paths.nodes()[part.node].parent != node) return false;
+    if (part.extra > kMostFolded * own_[node]) return false;
+    if (reason.kind == CauseKind::kTrips)
+      return part.kind == CauseKind::kCalls && part.edge == reason.edge;
+    return reason.kind == CauseKind::kBranch && part.kind == CauseKind::kCallee &&
+           reason.slow_with == input_.slow.instances && part.slow_with == reason.slow_with &&
+           reason.normal_with == 0 && part.normal_with == 0;
+  };
+  const auto begin = causes_.parts.begin() + static_cast<ptrdiff_t>(own) + 1;
+  for (auto part = begin; part != causes_.parts.end(); ++part)
+    if (is_folded(*part)) causes_.parts[own].extra += part->extra;
+  causes_.parts.erase(std::remove_if(begin, causes_.parts.end(), is_folded), causes_.parts.end());
+}
+
+void CauseFinder::DivideBelow(uint32_t node) {
   for (const uint32_t child : children_[node]) {
     if (!IsNamed(inclusive_[child])) continue;
     const PathKind kind = input_.paths.nodes()[child].kind;

@@ -65,6 +65,20 @@ TEST(Causes, NameTheBranchThatNormalOnesDoNotTake) {
   EXPECT_EQ(cause.edge, taken);
 }
 
+// A helper that the rare way calls again and again is no second reason.
+TEST(Causes, FoldCallsIntoTheBranchThatLeadsToThem) {
+  CauseData data;
+  const auto [taken, not_taken] = data.Branch(0x1000);
+  const uint32_t helper = data.Call(kRoot, 1);
+  for (int i = 0; i < 100; ++i) data.Add(false, {{kRoot, CostOf(1, 50)}}, {{not_taken, 1}});
+  for (int i = 0; i < 5; ++i)
+    data.Add(true, {{kRoot, CostOf(1, 5000)}, {helper, CostOf(900, 6000)}}, {{taken, 1}});
+  const Causes causes = data.Find();
+  ASSERT_EQ(causes.parts.size(), 1);
+  EXPECT_EQ(causes.parts.front().kind, CauseKind::kBranch);
+  EXPECT_DOUBLE_EQ(SumOf(causes), causes.extra);
+}
+
 TEST(Causes, NameTheLoopWithMoreTrips) {
   CauseData data;
   const auto [again, done] = data.Branch(0x1000, true);
