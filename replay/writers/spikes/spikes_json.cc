@@ -41,6 +41,20 @@ int64_t Rounded(double value) {
   return static_cast<int64_t>(value < 0 ? value - 0.5 : value + 0.5);
 }
 
+// A bound that is not known is null.
+void TellBound(JsonLine& line, std::string_view name, uint64_t bound) {
+  if (bound == 0 || bound == UINT64_MAX)
+    line.Null(name);
+  else
+    line.Number(name, bound);
+}
+
+void TellMoment(JsonLine& line, const std::string& name, const TimePoint& at) {
+  line.Number(name, at.time);
+  TellBound(line, name + "_lo", at.lo);
+  TellBound(line, name + "_hi", at.hi);
+}
+
 std::string InstancesJson(const SpikeReport& report) {
   return ObjectOf([&](JsonLine& line) {
     const auto count = [&](InstanceState state) {
@@ -114,9 +128,8 @@ std::string Printer::OutlierJson(const Outlier& outlier) const {
   const Instance& instance = report_.instances[outlier.number];
   return ObjectOf([&](JsonLine& line) {
     line.Number("instance", outlier.number).Number("thread", instance.tid);
-    line.Number("begin", instance.begin.time).Number("begin_lo", instance.begin.lo);
-    line.Number("begin_hi", instance.begin.hi).Number("end", instance.end.time);
-    line.Number("end_lo", instance.end.lo).Number("end_hi", instance.end.hi);
+    TellMoment(line, "begin", instance.begin);
+    TellMoment(line, "end", instance.end);
     line.Number("time", instance.time()).Number("instructions", instance.instructions);
     line.Number("first_instruction", instance.first_instruction);
     line.Number("extra", Rounded(outlier.causes.extra)).Number("nearest", outlier.nearest);

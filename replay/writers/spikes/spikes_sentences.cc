@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "replay/writers/spikes/spikes_view.h"
 #include "replay/writers/text/counted.h"
@@ -179,14 +180,28 @@ std::string ByWayOf(const SpikesView& view, uint32_t node) {
   return text;
 }
 
-// The innermost place on the way to a path whose source line is known, else the call itself.
+// Libraries that come with the language: where a program calls them says more than where they call
+// each other.
+bool IsRuntime(const CodeWords& words) {
+  constexpr std::string_view kRuntime[] = {
+      "libc.so.",   "libm.so.",     "libpthread.so.",      "libstdc++.so.",
+      "libc++.so.", "libgcc_s.so.", "ld-linux-x86-64.so.", "ld-linux.so."};
+  return std::ranges::any_of(kRuntime,
+                             [&](std::string_view name) { return words.object.starts_with(name); });
+}
+
+// The innermost place on the way to a path that lies in the program's own code, if possible one
+// whose source line is known; else the call itself.
 CodeWords PlaceOf(const SpikesView& view, uint32_t node) {
   const std::vector<InstancePath>& nodes = view.report->paths.nodes();
-  const CodeWords own = WordsOf(view, nodes[node].space, nodes[node].site);
+  CodeWords own = WordsOf(view, nodes[node].space, nodes[node].site);
+  bool has_own = !IsRuntime(own);
   for (uint32_t at = node; at != PathTree::kRoot; at = nodes[at].parent) {
     if (nodes[at].site == 0) continue;
-    const CodeWords words = WordsOf(view, nodes[at].space, nodes[at].site);
+    CodeWords words = WordsOf(view, nodes[at].space, nodes[at].site);
+    if (IsRuntime(words)) continue;
     if (words.has_line()) return words;
+    if (!std::exchange(has_own, true)) own = std::move(words);
   }
   return own;
 }
@@ -260,18 +275,16 @@ std::string InsideWords(const SpikesView& view, const Cause& cause) {
   uint64_t all = 0;
   for (const uint64_t time : cause.classes) all += time;
   std::string text;
-  if (further) text = fmt::format("in {}", PathName(view, cause.inside));
-  if (all == 0 || view.report->measure == InstanceMeasure::kInstructions)
-    return text.empty() ? text : fmt::format(" Nearly all of that was {}.", text);
+  if (further) text = fmt::format(" Nearly all of that was in {}.", PathName(view, cause.inside));
+  if (all == 0 || view.report->measure == InstanceMeasure::kInstructions) return text;
   for (const auto& [kind, words] :
        {std::pair(TimeClass::kOffCpu, "off the CPU"),
         std::pair(TimeClass::kKernel, "in the kernel"), std::pair(TimeClass::kLost, "lost")}) {
     const double share =
         static_cast<double>(cause.classes[static_cast<size_t>(kind)]) / static_cast<double>(all);
-    if (share >= 0.5)
-      text += fmt::format("{}{} {}", text.empty() ? "" : ", ", PercentWords(share), words);
+    if (share >= 0.5) text += fmt::format(" {} of this time was {}.", PercentWords(share), words);
   }
-  return text.empty() ? text : fmt::format(" Of that, nearly all was {}.", text);
+  return text;
 }
 
 std::string AccountsFor(const SpikesView& view, const Cause& cause) {
@@ -301,6 +314,8 @@ std::string CauseFunction(const SpikesView& view, const Cause& cause) {
 
 std::string PartWords(const SpikesView& view, const Cause& cause) {
   const std::string place = PlaceOf(view, cause.node).Full();
+  const std::string called =
+      cause.node == PathTree::kRoot ? std::string() : fmt::format(" (called at {})", place);
   switch (cause.kind) {
     case CauseKind::kCallee:
       return fmt::format("called {}{} ({})", PathName(view, cause.node), ByWayOf(view, cause.node),
@@ -314,12 +329,12 @@ std::string PartWords(const SpikesView& view, const Cause& cause) {
                          InFunction(view, cause.node), EdgeWords(view, cause.edge).Full(),
                          NumberWords(cause.slow_count), NumberWords(cause.normal_count));
     case CauseKind::kInstructions:
-      return fmt::format("executed {} instructions in {} itself rather than {}",
-                         NumberWords(cause.slow_count), InFunction(view, cause.node),
+      return fmt::format("executed {} instructions on average in {} itself{} rather than {}",
+                         NumberWords(cause.slow_count), InFunction(view, cause.node), called,
                          NumberWords(cause.normal_count));
     case CauseKind::kSlower:
-      return fmt::format("executed about as many instructions in {} itself, which took longer",
-                         InFunction(view, cause.node));
+      return fmt::format("executed about as many instructions in {} itself{}, which took longer",
+                         InFunction(view, cause.node), called);
     case CauseKind::kSystemCall:
       return fmt::format("made {}{} ({})", PathName(view, cause.node), ByWayOf(view, cause.node),
                          place);
