@@ -7,6 +7,7 @@
 #include <cstdlib>
 
 #include "cli/options/arguments.h"
+#include "cli/text/format_list.h"
 
 namespace flowback::cli {
 namespace {
@@ -29,11 +30,8 @@ Result<CoverageGoal> ParseGoal(const std::string& words) {
 }
 
 Error UnknownFormat(const std::string& word) {
-  std::string names;
-  for (const CoverageFormat& format : WritersOf<CoverageWriter>())
-    names += (names.empty() ? "" : ", ") + std::string(format.name);
   return Error(ErrorCode::kUsage, fmt::format("coverage: there is no format '{}'", word))
-      .Remedy("--format with one of " + names);
+      .Remedy("--format with one of " + NamesOf(WritersOf<CoverageWriter>()));
 }
 
 }  // namespace
@@ -41,10 +39,8 @@ Error UnknownFormat(const std::string& word) {
 void AddCoverageOptions(CLI::App& app, CoverageOptions& options, ReaderWords& words) {
   app.add_option("MORE", options.more, "further recordings and parts, whose counts are added");
   app.add_option("--thread", words.tid, "the same as --tid");
-  std::string formats;
-  for (const CoverageFormat& format : WritersOf<CoverageWriter>())
-    formats += fmt::format("{}{} ({})", formats.empty() ? "" : ", ", format.name, format.summary);
-  app.add_option("--format", options.format, "what is written: " + formats);
+  app.add_option("--format", options.format,
+                 "what is written: " + SummariesOf(WritersOf<CoverageWriter>()));
   AddRepeatable(app, "--object", options.patterns.objects,
                 "only this file of code: its path, its last part, or a pattern (libz*)");
   app.add_option("--function", options.function,

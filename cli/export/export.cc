@@ -3,9 +3,12 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <iterator>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "base/recorded/call_samples.h"
 #include "cli/branches/prepare.h"
@@ -14,6 +17,7 @@
 #include "cli/reading/reader_options.h"
 #include "cli/reading/reading_command.h"
 #include "cli/reading/reading_job.h"
+#include "cli/text/format_list.h"
 #include "cli/text/status.h"
 #include "replay/writers/export/export_input.h"
 #include "replay/writers/writers.h"
@@ -38,18 +42,20 @@ bool IsExport(const Writer& writer) {
          Writes<FlowWriter>(writer);
 }
 
+std::vector<Writer> Exports() {
+  std::vector<Writer> exports;
+  std::ranges::copy_if(Writers(), std::back_inserter(exports), IsExport);
+  return exports;
+}
+
 // Errors: kUsage for an unknown name.
 Result<const Writer*> FindExport(std::string_view name) {
-  std::string names;
-  for (const Writer& writer : Writers()) {
-    if (!IsExport(writer)) continue;
-    if (writer.name == name) return &writer;
-    names += (names.empty() ? "" : ", ") + std::string(writer.name);
-  }
+  for (const Writer& writer : Writers())
+    if (IsExport(writer) && writer.name == name) return &writer;
   return Fail(Error(ErrorCode::kUsage, name.empty()
                                            ? std::string("export: no format is named")
                                            : "export: no format '" + std::string(name) + "'")
-                  .Remedy("--to with one of " + names));
+                  .Remedy("--to with one of " + NamesOf(Exports())));
 }
 
 class ExportJob final : public ReadingJob {
@@ -102,21 +108,15 @@ Status CheckObject(const ExportOptions& options) {
   const auto writer = FindExport(options.format);
   if (!writer) return Fail(writer.error());
   if (options.object.empty() || Writes<ProfileWriter>(**writer)) return {};
-  std::string profiles;
-  for (const auto& each : WritersOf<ProfileWriter>())
-    profiles += fmt::format("{}{}", profiles.empty() ? "" : ", ", each.name);
   return Fail(Error(ErrorCode::kUsage,
                     fmt::format("--object does not apply to --to {}, which is of all code that ran",
                                 options.format))
-                  .Remedy("leave --object out; it chooses the file of a profile: " + profiles));
+                  .Remedy("leave --object out; it chooses the file of a profile: " +
+                          NamesOf(WritersOf<ProfileWriter>())));
 }
 
 void AddExportOptions(CLI::App& app, ExportOptions& options, ReaderWords&) {
-  std::string formats;
-  for (const Writer& writer : Writers())
-    if (IsExport(writer))
-      formats += fmt::format("{}{} ({})", formats.empty() ? "" : ", ", writer.name, writer.summary);
-  app.add_option("--to", options.format, "the format: " + formats);
+  app.add_option("--to", options.format, "the format: " + SummariesOf(Exports()));
   app.add_option("--object", options.object,
                  "the file of code that a profile is of: its path or its last part");
 }

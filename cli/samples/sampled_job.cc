@@ -9,6 +9,7 @@
 #include "cli/samples/print_paths.h"
 #include "cli/stack/stack_moment.h"
 #include "replay/samples/call_paths.h"
+#include "replay/session/stack_naming.h"
 #include "replay/writers/text/json.h"
 
 namespace flowback::cli {
@@ -81,8 +82,7 @@ void SampledStackJob::Show(const SampledThread& thread, SampledThreads& threads,
 Status SampledStackJob::Run(Output& output) {
   SampledThreads threads(opened_.recording(), opened_.code(), opened_.threads(),
                          options_.reader.selection, options_.stitch);
-  StackNames names(names_.symbolizer, names_.lines,
-                   [this](const std::string& file) { return opened_.RecordedPath(file); });
+  StackNames names = StackNamesOf(opened_);
   PrintHeader(output);
   if (options_.paths) {
     const CallPaths paths = SumPaths(threads, names);

@@ -22,6 +22,7 @@
 #include "replay/calls/exec_times.h"
 #include "replay/calls/kept_stacks.h"
 #include "replay/calls/stack_taker.h"
+#include "replay/session/stack_naming.h"
 #include "replay/timeline/kept_times.h"
 
 namespace flowback::cli {
@@ -176,8 +177,7 @@ Status StackJob::StacksOf(const StreamOwner& owner, Player& player,
 Status StackJob::Show(const StreamOwner& owner, Player& player, Output& output) {
   std::vector<ThreadStack> stacks;
   const Status played = StacksOf(owner, player, stacks);
-  StackNames names(names_.symbolizer, names_.lines,
-                   [this](const std::string& file) { return opened_.RecordedPath(file); });
+  StackNames names = StackNamesOf(opened_);
   const RecordingClock& clock = opened_.clock();
   const StackStyle style{names, clock, options_.reader.json};
   for (const ThreadStack& stack : stacks) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "replay/samples/call_paths.h"
+#include "replay/session/stack_naming.h"
 #include "replay/writers/export/export_input.h"
 #include "replay/writers/text/printable.h"
 #include "replay/writers/writers.h"
@@ -36,8 +37,7 @@ Status WriteFolded(const SamplesExport& input, TextSink& sink) {
   Session& session = input.session;
   SampledThreads threads(session.recording(), session.code(), session.threads(),
                          session.options().selection, false);
-  StackNames names(session.symbols(), session.lines(),
-                   [&](const std::string& file) { return session.RecordedPath(file); });
+  StackNames names = StackNamesOf(session);
   const CallPaths paths = SumPaths(threads, names);
   ForEachPath(
       paths,
