@@ -84,7 +84,7 @@ class SpikeFinder {
   InstancePlan PlanFor(InstanceSink& sink, bool call_numbers);
   Status Measure();
   void ChooseMeasure();
-  void FindSlow(InstanceMeasure measure);
+  void FindSlow(InstanceMeasure measure, const SlowLimit& limit);
   Status Compare();
   std::vector<uint32_t> ByMeasure(InstanceGroup group) const;
   Status Explain(const InstanceGroups& groups);
@@ -135,19 +135,24 @@ Status SpikeFinder::Measure() {
 }
 
 void SpikeFinder::ChooseMeasure() {
-  if (options_.measure) return FindSlow(*options_.measure);
+  // Shorter ones are those of an emulator on a busy machine, however quiet the others were.
+  constexpr uint64_t kLeastWait = 1'000'000;
+  const SlowLimit& limit = options_.limit;
+  if (options_.measure) return FindSlow(*options_.measure, limit);
   const bool by_time = report_.has_times && !report_.emulated;
-  FindSlow(by_time ? InstanceMeasure::kTime : InstanceMeasure::kInstructions);
-  if (by_time || !report_.has_times || options_.limit.kind != SlowLimit::Kind::kKnee) return;
+  FindSlow(by_time ? InstanceMeasure::kTime : InstanceMeasure::kInstructions, limit);
+  if (by_time || !report_.has_times || limit.kind != SlowLimit::Kind::kKnee) return;
   const size_t slow = report_.slow;
-  FindSlow(InstanceMeasure::kKernel);
+  FindSlow(InstanceMeasure::kKernel, limit);
+  if (report_.slow != 0 && report_.slowness.threshold < kLeastWait)
+    FindSlow(InstanceMeasure::kKernel, {.kind = SlowLimit::Kind::kValue, .value = kLeastWait});
   report_.by_kernel_instead = slow == 0 && report_.slow != 0;
   if (report_.by_kernel_instead) return;
   report_.slow_in_kernel = report_.slow;
-  FindSlow(InstanceMeasure::kInstructions);
+  FindSlow(InstanceMeasure::kInstructions, limit);
 }
 
-void SpikeFinder::FindSlow(InstanceMeasure measure) {
+void SpikeFinder::FindSlow(InstanceMeasure measure, const SlowLimit& limit) {
   report_.measure = measure;
   report_.sorted.clear();
   for (const Instance& instance : report_.instances)
@@ -155,7 +160,7 @@ void SpikeFinder::FindSlow(InstanceMeasure measure) {
       report_.sorted.push_back(flowback::MeasureOf(instance, measure));
   std::ranges::sort(report_.sorted);
   report_.distribution = DistributionOf(report_.sorted);
-  report_.slowness = flowback::FindSlow(report_.sorted, options_.limit);
+  report_.slowness = flowback::FindSlow(report_.sorted, limit);
   report_.slow = report_.normal = 0;
   for (const Instance& instance : report_.instances) {
     const InstanceGroup group = report_.GroupOf(instance);

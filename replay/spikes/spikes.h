@@ -38,7 +38,7 @@ struct SpikeOptions {
   std::function<bool(const AddressSpace* space, uint64_t entry_ip)> is_region{};
   const RegionPlaces* places = nullptr;  // must outlive the call
   // Empty: the time; of an emulated recording the instructions, or, where none stands out by them,
-  // the time in the kernel.
+  // the time in the kernel from a millisecond on.
   std::optional<InstanceMeasure> measure{};
   SlowLimit limit{};
   uint64_t least_time = 0;  // shorter instances are not slow
