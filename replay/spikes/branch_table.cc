@@ -56,17 +56,29 @@ uint32_t BranchTable::OfStep(const BlockTable& table, BlockStep step, uint64_t n
   uint32_t& answer = known[step.value];
   if (answer >= kFirst) return answer - kFirst;
   if (answer == kNone) return kNoEdge;
+  if (answer == kIndirect) return OfJump(table, step, next);
   const CodeBlock& block = table[step.number()];
-  if (answer == kNotAsked && block.last != InstructionClass::kConditional) {
+  if (block.last != InstructionClass::kConditional) {
     answer = IsIndirectJump(block.last) ? kIndirect : kNone;
-    if (answer == kNone) return kNoEdge;
+    return answer == kIndirect ? OfJump(table, step, next) : kNoEdge;
   }
   const uint32_t edge = Find({.address = block.LastAddress(),
                               .target = next,
                               .space = &table.space(),
+                              .taken = step.taken()});
+  answer = edge == kNoEdge ? kNone : edge + kFirst;
+  return edge;
+}
+
+uint32_t BranchTable::OfJump(const BlockTable& table, BlockStep step, uint64_t next) {
+  Jump& jump = jumps_[(next ^ next >> 10 ^ step.value) % kJumps];
+  if (jump.table == &table && jump.step == step.value && jump.next == next) return jump.edge;
+  const uint32_t edge = Find({.address = table[step.number()].LastAddress(),
+                              .target = next,
+                              .space = &table.space(),
                               .taken = step.taken(),
-                              .indirect = answer == kIndirect});
-  if (answer == kNotAsked) answer = edge == kNoEdge ? kNone : edge + kFirst;
+                              .indirect = true});
+  jump = {.table = &table, .step = step.value, .edge = edge, .next = next};
   return edge;
 }
 

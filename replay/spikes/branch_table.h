@@ -55,12 +55,23 @@ class BranchTable {
     std::vector<uint32_t> steps;
   };
 
+  // Indirect jumps go to the same few targets again and again.
+  struct Jump {
+    const BlockTable* table = nullptr;
+    uint32_t step = 0;
+    uint32_t edge = kNoEdge;
+    uint64_t next = 0;
+  };
+  static constexpr size_t kJumps = 1024;
+
+  uint32_t OfJump(const BlockTable& table, BlockStep step, uint64_t next);
   uint32_t Find(const BranchWay& edge);
   static Key PlaceOf(const AddressSpace* space, uint64_t address);
 
   std::vector<BranchWay> edges_;
   std::unordered_map<Key, uint32_t, Hash> numbers_;
   std::unordered_map<const BlockTable*, OfTable> tables_;
+  std::vector<Jump> jumps_ = std::vector<Jump>(kJumps);
   const BlockTable* last_table_ = nullptr;
   OfTable* last_ = nullptr;
 };

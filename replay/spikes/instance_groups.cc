@@ -73,10 +73,11 @@ void InstanceGroups::OnInstance(uint32_t number, const Instance&, const PathCost
   }
 }
 
-void InstanceGroups::OnStep(uint32_t number, uint32_t edge) {
+bool InstanceGroups::OnStep(uint32_t number, uint32_t edge) {
   KeptInstance& kept = kept_[number];
   kept.steps_cut = kept.steps.size() >= KeptInstance::kMostSteps;
   if (!kept.steps_cut) kept.steps.push_back(edge);
+  return !kept.steps_cut;
 }
 
 void InstanceGroups::OnBranches(uint32_t number, const BranchCounts& counts) {

@@ -78,7 +78,7 @@ class InstanceGroups final : public InstanceSink, public BranchSink {
   bool WantsDetail(uint32_t number) override { return groups_[number] != InstanceGroup::kOther; }
   void OnInstance(uint32_t number, const Instance& instance, const PathCosts& costs) override;
   bool WantsSteps(uint32_t number) override { return kept_.contains(number); }
-  void OnStep(uint32_t number, uint32_t edge) override;
+  bool OnStep(uint32_t number, uint32_t edge) override;
   void OnBranches(uint32_t number, const BranchCounts& counts) override;
 
   const GroupSums& Of(InstanceGroup group) const { return sums_[static_cast<size_t>(group)]; }

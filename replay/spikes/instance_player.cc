@@ -99,7 +99,7 @@ void InstancePlayer::CountRun(const BlockRun& run) {
 void InstancePlayer::Count(uint32_t edge) {
   if (edge == BranchTable::kNoEdge) return;
   counts_.Add(edge);
-  if (stepping_) sink_->OnStep(counted_, edge);
+  if (stepping_) stepping_ = sink_->OnStep(counted_, edge);
 }
 
 void InstancePlayer::TakeMarks() {

@@ -23,7 +23,8 @@ class BranchSink {
   virtual ~BranchSink() = default;
   // Whether each branch of that instance is wanted, in order.
   virtual bool WantsSteps(uint32_t /*number*/) { return false; }
-  virtual void OnStep(uint32_t /*number*/, uint32_t /*edge*/) {}
+  // Returns whether further ones are wanted.
+  virtual bool OnStep(uint32_t /*number*/, uint32_t /*edge*/) { return false; }
   virtual void OnBranches(uint32_t number, const BranchCounts& counts) = 0;
 };
 
