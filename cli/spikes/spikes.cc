@@ -22,6 +22,7 @@
 #include "cli/spikes/place_match.h"
 #include "cli/text/status.h"
 #include "cli/text/terminal.h"
+#include "replay/spikes/request_loops.h"
 #include "replay/timeline/kept_times.h"
 #include "replay/writers/spikes/spikes_view.h"
 #include "replay/writers/writers.h"
@@ -42,14 +43,12 @@ struct SpikesWords {
   std::string over;
   std::string min_duration;
   std::string save_instances;
+  bool automatic = false;
   size_t top = 5;
   SlowLimit limit;
   uint64_t least_time = 0;
 
   bool has_places() const { return !start.empty(); }
-  std::string Region() const {
-    return has_places() ? fmt::format("{} to {}", start, stop) : function;
-  }
 };
 
 // One run of the command.
@@ -65,6 +64,9 @@ class SpikesJob final : public ReadingJob {
   void WarnOfResult() override;
 
   Status UnderstandRegion();
+  Status ChooseLoop(const TimelineSources& sources, const std::vector<const ThreadFlow*>& flows);
+  bool IsChosen(const AddressSpace* space, uint64_t ip) const;
+  std::string Region() const;
   Status SaveInstances(const SpikesView& view) const;
   SpikeOptions Options();
   SpikesView View();
@@ -73,6 +75,7 @@ class SpikesJob final : public ReadingJob {
   std::optional<NamePattern> pattern_;
   std::optional<FunctionMatch> match_;
   std::optional<RegionPlaces> places_;
+  std::vector<RequestLoop> loops_;  // the first one is chosen
   TimeSpan span_;
   std::optional<SpikeReport> report_;
 };
@@ -115,11 +118,39 @@ Status SpikesJob::UnderstandRegion() {
     places_.emplace(*std::move(start), *std::move(stop));
     return {};
   }
+  if (words_.automatic) return {};
   Result<NamePattern> pattern = NamePattern::Parse(words_.function);
   if (!pattern) return Fail(pattern.error());
   pattern_ = *pattern;
   match_.emplace(*std::move(pattern), names_.symbolizer);
   return {};
+}
+
+Status SpikesJob::ChooseLoop(const TimelineSources& sources,
+                             const std::vector<const ThreadFlow*>& flows) {
+  Result<std::vector<RequestLoop>> loops =
+      FindRequestLoops(sources, flows, words_.reader.ThreadCount(), words_.reader.in_flight);
+  if (!loops) return Fail(loops.error());
+  loops_ = *std::move(loops);
+  if (!loops_.empty()) return {};
+  return Fail(Error(ErrorCode::kUsage,
+                    fmt::format("{}: --auto: no function is called again and again in a loop, by a "
+                                "function that is not",
+                                opened_.InputName()))
+                  .Remedy("name one: `timeline` lists the functions with their numbers of calls"));
+}
+
+bool SpikesJob::IsChosen(const AddressSpace* space, uint64_t ip) const {
+  const TimelineFunction& chosen = loops_.front().function;
+  if (space == nullptr) return false;
+  const auto symbol = names_.symbolizer.Find(*space, ip);
+  if (symbol) return chosen.named && symbol->function == chosen.name;
+  return !chosen.named && space == chosen.space && ip == chosen.entry_ip;
+}
+
+std::string SpikesJob::Region() const {
+  if (words_.has_places()) return fmt::format("{} to {}", words_.start, words_.stop);
+  return words_.automatic && !loops_.empty() ? loops_.front().function.name : words_.function;
 }
 
 SpikeOptions SpikesJob::Options() {
@@ -129,6 +160,10 @@ SpikeOptions SpikesJob::Options() {
                        .limit = words_.limit,
                        .least_time = words_.least_time,
                        .top = words_.top};
+  if (words_.automatic)
+    options.is_region = [this](const AddressSpace* space, uint64_t ip) {
+      return IsChosen(space, ip);
+    };
   if (match_)
     options.is_region = [this](const AddressSpace* space, uint64_t ip) {
       return (*match_)(space, ip);
@@ -150,8 +185,9 @@ SpikesView SpikesJob::View() {
   view.symbolizer = &names_.symbolizer;
   view.recorded_path = opened_.TimelineInput().recorded_path;
   view.input = opened_.InputName();
-  view.region = words_.Region();
+  view.region = Region();
   view.is_function = !words_.has_places();
+  view.loops = loops_;
   const bool is_terminal = words_.reader.output.empty();
   view.width = is_terminal ? TerminalWidth(STDOUT_FILENO, kInFiles) : kInFiles;
   view.width = std::max(view.width, kNarrowest);
@@ -164,6 +200,8 @@ Status SpikesJob::Run(Output& output) {
   const WorkProgress progress = opened_.ShowProgress("spikes", kPasses * opened_.trace_bytes());
   const std::vector<const ThreadFlow*> flows = FlowsOf(opened_.threads().owners());
   const TimelineSources sources = opened_.TimelineInput();
+  if (words_.automatic)
+    if (Status status = ChooseLoop(sources, flows); !status) return status;
   const auto known =
       LoadTimes(opened_.recording(), opened_.inputs(), opened_.CacheFor(CachedResult::kLasting));
   Result<SpikeReport> report = known && known->losses.empty()
@@ -191,7 +229,7 @@ void SpikesJob::WarnOfResult() {
   if (!report_ || !report_->instances.empty()) return;
   if (!pattern_)
     return Warn(fmt::format("{}: {}: the flow never came from the one to the other",
-                            opened_.InputName(), words_.Region()),
+                            opened_.InputName(), Region()),
                 {"places that run: functions as `timeline` prints them, FILE:LINE as `decode -F "
                  "srcline` does"});
   Warn(fmt::format("{}: {}: no such function was called{}", opened_.InputName(), words_.function,
@@ -211,6 +249,10 @@ void AddSpikesOptions(CLI::App& app, SpikesWords& words, ReaderWords&) {
   CLI::Option* const stop = app.add_option("--stop", words.stop, "... up to that one");
   start->needs(stop);
   stop->needs(start);
+  app.add_flag("--auto", words.automatic,
+               "instead: calls of the function that looks most like the handler of requests: what "
+               "an outermost loop calls again and again")
+      ->excludes(start);
   app.add_option(
          "--by", words.by,
          "what slow is measured by: time, instructions, off-cpu, kernel or cycles (time; of "
@@ -228,19 +270,20 @@ void AddSpikesOptions(CLI::App& app, SpikesWords& words, ReaderWords&) {
 // One word alone that names no file is the function, of perf.data.
 void UnderstandOneWord(SpikesWords& words) {
   std::error_code ignored;
-  if (!words.function.empty() || words.has_places()) return;
+  if (!words.function.empty() || words.has_places() || words.automatic) return;
   if (std::filesystem::exists(words.reader.open.input, ignored)) return;
   words.function = std::exchange(words.reader.open.input, "perf.data");
 }
 
 Status UnderstandSpikes(const CLI::App& app, SpikesWords& words) {
   if (app.count("INPUT") != 0) UnderstandOneWord(words);
-  if (words.function.empty() == !words.has_places())
-    return Fail(Error(ErrorCode::kUsage, words.function.empty()
-                                             ? "which calls are to be compared?"
-                                             : "a function and --start exclude each other")
-                    .Remedy("`flowback spikes RECORDING FUNC`, or --start A --stop B; `timeline` "
-                            "lists the functions"));
+  const bool names_none = words.function.empty();
+  if (names_none == !(words.has_places() || words.automatic))
+    return Fail(Error(ErrorCode::kUsage, names_none ? "which calls are to be compared?"
+                                                    : "a function, --start and --auto exclude each "
+                                                      "other")
+                    .Remedy("`flowback spikes RECORDING FUNC`, --start A --stop B, or --auto; "
+                            "`timeline` lists the functions"));
   if (!words.over.empty()) {
     Result<SlowLimit> limit = SlowLimit::Parse(words.over);
     if (!limit) return Fail(limit.error());

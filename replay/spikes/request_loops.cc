@@ -40,7 +40,9 @@ class LoopTeller final : public CallListener {
     uint64_t instructions = 0;  // of the outermost calls of the path
     uint64_t waits = 0;         // in it and below
     std::map<uint32_t, uint64_t> by_wait;
+    LinuxAbi abi{};
     uint32_t open = 0;
+    bool recurses = false;
   };
 
   LoopTeller(FunctionTable& functions, PathTree& paths, std::vector<Sums>& sums)
@@ -60,6 +62,7 @@ class LoopTeller final : public CallListener {
     const uint32_t node = paths_.Find(path);
     if (node >= sums_.size()) sums_.resize(node + size_t{1});
     ++sums_[node].calls;
+    sums_[node].recurses = sums_[node].recurses || sums_[node].open != 0;
     ++sums_[node].open;
     nodes_.push_back(node);
   }
@@ -77,6 +80,7 @@ class LoopTeller final : public CallListener {
       if (i != 0 && nodes_[i] == nodes_[i - 1]) continue;
       ++sums_[nodes_[i]].waits;
       ++sums_[nodes_[i]].by_wait[*gap.call_number];
+      sums_[nodes_[i]].abi = gap.call_abi;
     }
   }
   void OnSwitch(uint32_t) override { nodes_.clear(); }
@@ -87,6 +91,12 @@ class LoopTeller final : public CallListener {
   std::vector<Sums>& sums_;
   std::vector<uint32_t> nodes_;  // by depth
 };
+
+// The dynamic linker works before the program does.
+bool IsStartup(const RequestLoop& loop) {
+  const std::string name = loop.function.file.substr(loop.function.file.rfind('/') + 1);
+  return name.starts_with("ld-") || name.starts_with("ld.so");
+}
 
 class LoopFinder final : public PlayConsumer {
  public:
@@ -136,6 +146,7 @@ std::optional<RequestLoop> LoopFinder::LoopAt(uint32_t node) const {
   const LoopTeller::Sums& of = sums_[node];
   const LoopTeller::Sums& around = sums_[path.parent];
   const uint64_t loops = std::max<uint64_t>(around.calls, 1);
+  if (of.recurses) return std::nullopt;  // its outermost calls are fewer
   if (of.calls < kLeastCalls || of.calls < kLeastGrowth * loops) return std::nullopt;
   if (of.instructions < all_ / kLeastShare) return std::nullopt;
   RequestLoop loop{.function = functions_.all()[path.function],
@@ -145,10 +156,12 @@ std::optional<RequestLoop> LoopFinder::LoopAt(uint32_t node) const {
                    .instructions = of.instructions,
                    .all = all_,
                    .waits = around.waits,
-                   .wait = {}};
+                   .wait = {},
+                   .wait_abi = {}};
   const auto most =
       std::ranges::max_element(around.by_wait, {}, [](const auto& each) { return each.second; });
   if (most != around.by_wait.end()) loop.wait = most->first;
+  loop.wait_abi = around.abi;
   return loop;
 }
 
@@ -158,8 +171,8 @@ std::vector<RequestLoop> LoopFinder::Take() {
   for (uint32_t node = 1; node < sums_.size(); ++node)
     if (auto loop = LoopAt(node)) loops.push_back(*std::move(loop));
   std::ranges::sort(loops, [](const RequestLoop& a, const RequestLoop& b) {
-    return std::tuple(a.waits_between(), a.instructions, a.function.name) >
-           std::tuple(b.waits_between(), b.instructions, b.function.name);
+    return std::tuple(!IsStartup(a), a.waits_between(), a.instructions, a.function.name) >
+           std::tuple(!IsStartup(b), b.waits_between(), b.instructions, b.function.name);
   });
   return loops;
 }

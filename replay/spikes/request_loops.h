@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "base/linux_abi.h"
 #include "flowback/base/error.h"
 #include "flowback/replay/threads.h"
 #include "flowback/replay/timeline.h"
@@ -31,6 +32,7 @@ struct RequestLoop {
   // often.
   uint64_t waits = 0;
   std::optional<uint32_t> wait;
+  LinuxAbi wait_abi{};
 
   double share() const {
     return all == 0 ? 0 : static_cast<double>(instructions) / static_cast<double>(all);
@@ -40,8 +42,9 @@ struct RequestLoop {
 };
 
 // Plays the flows once. Returns the functions that were called at least 16 times, eight times as
-// often as their caller, with at least a fiftieth of all instructions, the best first: those whose
-// loop waits between calls, then by instructions. Errors: as Player::Play's.
+// often as their caller, with at least a fiftieth of all instructions, and that do not call
+// themselves. The best come first: those whose loop waits between calls, then by instructions, and
+// last those of the dynamic linker. Errors: as Player::Play's.
 Result<std::vector<RequestLoop>> FindRequestLoops(const TimelineSources& sources,
                                                   const std::vector<const ThreadFlow*>& flows,
                                                   unsigned threads, size_t in_flight);

@@ -93,6 +93,8 @@ class Printer {
     line.Number("slow", report_.slow).Number("normal", report_.normal);
     line.Raw("sentences", ArrayOf(SpikeSentences(view_), TextOf));
     line.Number("extra", Rounded(report_.causes.extra));
+    line.Raw("loops",
+             ArrayOf(view_.loops, [&](const RequestLoop& loop) { return LoopJson(loop); }));
     line.Raw("causes", CausesJson(report_.causes));
     line.Raw("outliers", ArrayOf(report_.outliers,
                                  [&](const Outlier& outlier) { return OutlierJson(outlier); }));
@@ -103,11 +105,21 @@ class Printer {
     return ArrayOf(causes.parts, [&](const Cause& cause) { return CauseJson(cause); });
   }
   std::string CauseJson(const Cause& cause) const;
+  std::string LoopJson(const RequestLoop& loop) const;
   std::string OutlierJson(const Outlier& outlier) const;
 
   const SpikesView& view_;
   const SpikeReport& report_;
 };
+
+std::string Printer::LoopJson(const RequestLoop& loop) const {
+  return ObjectOf([&](JsonLine& line) {
+    line.Text("function", loop.function.name).Text("caller", loop.caller.name);
+    line.Number("calls", loop.calls).Number("loops", loop.loops);
+    line.Number("instructions", loop.instructions).Number("waits", loop.waits);
+    line.Text("reason", LoopSentence(view_, loop));
+  });
+}
 
 std::string Printer::CauseJson(const Cause& cause) const {
   const CodeWords words = CauseWords(view_, cause);

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <utility>
 
+#include "base/linux_call_names.h"
 #include "replay/writers/spikes/spikes_view.h"
 #include "replay/writers/text/counted.h"
 #include "replay/writers/timeline/timeline_view.h"
@@ -292,6 +293,15 @@ std::string AccountsFor(const SpikesView& view, const Cause& cause) {
                      NounOf(view.report->measure));
 }
 
+std::string ChosenLoop(const SpikesView& view) {
+  constexpr size_t kMost = 4;
+  std::string text =
+      fmt::format("These calls were chosen (--auto): {}.", LoopSentence(view, view.loops.front()));
+  for (size_t i = 1; i < std::min(view.loops.size(), kMost); ++i)
+    text += fmt::format("{} {}", i == 1 ? " Others:" : ";", LoopSentence(view, view.loops[i]));
+  return view.loops.size() == 1 ? text : text + '.';
+}
+
 std::string WhatMeans(const SpikesView& view) {
   const SpikeReport& report = *view.report;
   if (report.slow != 0 && report.normal == 0)
@@ -351,6 +361,16 @@ std::string PartWords(const SpikesView& view, const Cause& cause) {
   return {};
 }
 
+std::string LoopSentence(const SpikesView&, const RequestLoop& loop) {
+  std::string text =
+      fmt::format("{} calls {} {} times, for {} of all instructions", ShortName(loop.caller.name),
+                  ShortName(loop.function.name), loop.calls, PercentWords(loop.share()));
+  if (loop.waits_between() && loop.wait)
+    text += fmt::format(", and waits {} times meanwhile, mostly in the system call {}", loop.waits,
+                        LinuxCallName(*loop.wait, loop.wait_abi));
+  return text;
+}
+
 std::string CauseSentence(const SpikesView& view, const Cause& cause, bool is_first) {
   return fmt::format("{}{} {}: this {}.{}", is_first ? "" : "Next: ", WhoHas(view, cause),
                      PartWords(view, cause), AccountsFor(view, cause), InsideWords(view, cause));
@@ -364,6 +384,7 @@ std::vector<std::string> SpikeSentences(const SpikesView& view) {
     if (!sentence.empty()) sentences.push_back(std::move(sentence));
   };
   add(report.slow == 0 ? WhyNoneSlow(view) : HowManySlow(view));
+  if (!view.loops.empty()) add(ChosenLoop(view));
   add(WhatMeans(view));
   for (size_t i = 0; i < std::min(report.causes.parts.size(), kMostCauses); ++i)
     add(CauseSentence(view, report.causes.parts[i], i == 0));

@@ -12,6 +12,7 @@
 #include "flowback/replay/source_lines.h"
 #include "flowback/replay/symbolizer.h"
 #include "flowback/replay/threads.h"
+#include "replay/spikes/request_loops.h"
 #include "replay/spikes/spikes.h"
 
 namespace flowback {
@@ -26,9 +27,10 @@ struct SpikesView {
   // The path that a file of code was recorded under.
   std::function<std::string(const std::string& file)> recorded_path;
   std::string input;
-  std::string region;       // the function as it was given, or "A to B"
-  bool is_function = true;  // instances are calls
-  size_t width = 0;         // of a line
+  std::string region;              // the function as it was given, or "A to B"
+  std::vector<RequestLoop> loops;  // --auto: the first one was chosen; else empty
+  bool is_function = true;         // instances are calls
+  size_t width = 0;                // of a line
 };
 
 // Where code is, in words.
@@ -59,6 +61,8 @@ std::string PathName(const SpikesView& view, uint32_t node);
 // The sentences that begin the text: how many were slow, what they have in common, and how many
 // instances were not compared.
 std::vector<std::string> SpikeSentences(const SpikesView& view);
+// Why a function looks like the handler of requests: "main calls handle 600 times, ...".
+std::string LoopSentence(const SpikesView& view, const RequestLoop& loop);
 // What slow instances did, and how much it accounts for.
 std::string CauseSentence(const SpikesView& view, const Cause& cause, bool is_first);
 // A part of what one instance took more: "called slow_path(int) (handle(int)+0x42, srv.cc:13)".
