@@ -110,7 +110,9 @@ TEST(Causes, NameTheBranchThatLeadsToTheLoop) {
   const Causes causes = data.Find();
   ASSERT_EQ(causes.parts.size(), 2);
   for (const Cause& cause : causes.parts)
-    if (cause.kind == CauseKind::kBranch) EXPECT_EQ(cause.edge, to_loop);
+    if (cause.kind == CauseKind::kBranch) {
+      EXPECT_EQ(cause.edge, to_loop);
+    }
   EXPECT_EQ(causes.parts.back().kind, CauseKind::kBranch);
 }
 
