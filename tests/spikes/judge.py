@@ -270,7 +270,8 @@ class ByTime(Judge):
             return
         answer = recorded.spikes("--by", "time")
         self.assert_own_clocks_agree(answer, recorded)
-        self.assertIn(answer["causes"][0]["kind"], ("interrupted", "slower"), told(answer))
+        # The kernel lets the other thread run when an interrupt comes, or at the end of a system call.
+        self.assertIn(answer["causes"][0]["kind"], ("interrupted", "slower", "system-time"), told(answer))
 
 
 class Stepped(Judge):
