@@ -2,6 +2,7 @@
 #include "replay/spikes/branch_causes.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "replay/spikes/chance.h"
 
@@ -60,8 +61,9 @@ struct Rare {
 // not.
 class RareWays {
  public:
-  // `loop` made more trips, or is kNoEdge: the way to it is looked for.
-  RareWays(const CauseInput& input, uint32_t loop) : input_(input), loop_(loop) {}
+  // With `set`: those that just these instances went.
+  RareWays(const CauseInput& input, const std::optional<InstanceSet>& set)
+      : input_(input), set_(set) {}
 
   Rare Best(const std::vector<uint32_t>& edges) const {
     Rare best;
@@ -82,17 +84,12 @@ class RareWays {
     if (slow == 0 || of.indirect || 2 * reached < input_.normal.instances) return {};
     if (static_cast<double>(normal) > kRareWay * static_cast<double>(input_.normal.instances))
       return {};
-    if (loop_ != BranchTable::kNoEdge && !LeadsToLoop(edge)) return {};
+    if (set_ && SetOfWay(input_, edge) != *set_) return {};
     const double chance = ChanceOf(slow, input_.slow.instances, slow + normal,
                                    input_.slow.instances + input_.normal.instances);
     const bool few = input_.slow.instances <= kFew && slow == input_.slow.instances && normal == 0;
     if (!few && chance * static_cast<double>(tried) > kMostChance) return {};
     return {.edge = edge, .chance = chance, .reached = reached};
-  }
-  // The loop runs in the instances that went that way, and in no others.
-  bool LeadsToLoop(uint32_t edge) const {
-    return input_.slow.Branch(edge).which == input_.slow.Branch(loop_).which &&
-           input_.normal.Branch(edge).which == input_.normal.Branch(loop_).which;
   }
   // The less likely one; of those alike the one that comes first in the code.
   bool IsBetter(const Rare& a, const Rare& b) const {
@@ -103,7 +100,7 @@ class RareWays {
   }
 
   const CauseInput& input_;
-  const uint32_t loop_;
+  const std::optional<InstanceSet> set_;
 };
 
 void TakeCounts(const CauseInput& input, uint32_t edge, Cause& cause) {
@@ -138,6 +135,23 @@ uint32_t LoopOf(const CauseInput& input, uint32_t node) {
   return best;
 }
 
+InstanceSet SetOfWay(const CauseInput& input, uint32_t edge) {
+  return {.slow = input.slow.Branch(edge).which, .normal = input.normal.Branch(edge).which};
+}
+
+uint32_t WayOfSet(const CauseInput& input, uint32_t node, const InstanceSet& set) {
+  return RareWays(input, set).Best(input.edges_of(node)).edge;
+}
+
+void TakeWay(const CauseInput& input, uint32_t edge, Cause& cause) {
+  cause.kind = CauseKind::kBranch;
+  cause.edge = edge;
+  TakeCounts(input, edge, cause);
+  cause.chance =
+      ChanceOf(cause.slow_with, input.slow.instances, cause.slow_with + cause.normal_with,
+               input.slow.instances + input.normal.instances);
+}
+
 void ExplainOwn(const CauseInput& input, Cause& cause) {
   const double slow = OwnInstructions(input.slow, cause.node);
   const double normal = OwnInstructions(input.normal, cause.node);
@@ -149,13 +163,13 @@ void ExplainOwn(const CauseInput& input, Cause& cause) {
   cause.slow_count = slow;
   cause.normal_count = normal;
   const uint32_t loop = LoopOf(input, cause.node);
-  const Rare rare = RareWays(input, loop).Best(input.edges_of(cause.node));
+  // Where there is a loop, the way to it is looked for.
+  std::optional<InstanceSet> set;
+  if (loop != BranchTable::kNoEdge) set = SetOfWay(input, loop);
+  const Rare rare = RareWays(input, set).Best(input.edges_of(cause.node));
   if (rare.edge != BranchTable::kNoEdge) {
-    cause.kind = CauseKind::kBranch;
-    cause.edge = rare.edge;
+    TakeWay(input, rare.edge, cause);
     cause.loop = loop;
-    cause.chance = rare.chance;
-    TakeCounts(input, rare.edge, cause);
   } else if (loop != BranchTable::kNoEdge) {
     cause.kind = CauseKind::kTrips;
     cause.edge = loop;

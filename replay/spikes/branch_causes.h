@@ -8,6 +8,21 @@
 
 namespace flowback {
 
+// Which of the slow and of the normal instances: as WaySums::which.
+struct InstanceSet {
+  uint64_t slow = 0;
+  uint64_t normal = 0;
+  bool operator==(const InstanceSet&) const = default;
+};
+InstanceSet SetOfWay(const CauseInput& input, uint32_t edge);
+
+// Returns the branch's way in the path's function that just these instances went, while most normal
+// ones went the other way; kNoEdge: there is none.
+uint32_t WayOfSet(const CauseInput& input, uint32_t node, const InstanceSet& set);
+
+// Makes the cause one of a branch that went that way.
+void TakeWay(const CauseInput& input, uint32_t edge, Cause& cause);
+
 // Finds out why the own code of cause.node cost more, and fills in kind, edge, loop, counts and
 // chance.
 void ExplainOwn(const CauseInput& input, Cause& cause);

@@ -48,6 +48,8 @@ class CauseFinder {
   void Divide(uint32_t node);
   void DivideBelow(uint32_t node);
   void FoldInto(size_t own, uint32_t node);
+  void FoldBehindBranch(size_t first, uint32_t node);
+  InstanceSet SetOf(const Cause& part) const;
   bool IsRare(uint32_t node) const;
   bool IsNamed(double extra) const { return extra >= kLeastPart * causes_.extra; }
   Cause CauseAt(CauseKind kind, uint32_t node, double extra) const;
@@ -103,6 +105,44 @@ void CauseFinder::Divide(uint32_t node) {
   if (has_own) AddOwn(node);
   DivideBelow(node);
   if (has_own) FoldInto(own, node);
+  FoldBehindBranch(own, node);
+}
+
+InstanceSet CauseFinder::SetOf(const Cause& part) const {
+  if (part.kind == CauseKind::kBranch) return SetOfWay(input_, part.edge);
+  return {.slow = input_.slow.Path(part.node).which, .normal = input_.normal.Path(part.node).which};
+}
+
+// Several calls that the same instances make, and no others, are made because of one branch. If one
+// of them is nearly all, that is the better name.
+void CauseFinder::FoldBehindBranch(size_t first, uint32_t node) {
+  const auto is_rare = [&](const Cause& part) {
+    if (part.node == node) return part.kind == CauseKind::kBranch;
+    return input_.paths.nodes()[part.node].parent == node &&
+           (part.kind == CauseKind::kCallee || part.kind == CauseKind::kSystemCall);
+  };
+  const auto begin = causes_.parts.begin() + static_cast<ptrdiff_t>(first);
+  auto largest = causes_.parts.end();
+  for (auto part = begin; part != causes_.parts.end(); ++part)
+    if (is_rare(*part) && (largest == causes_.parts.end() || part->extra > largest->extra))
+      largest = part;
+  if (largest == causes_.parts.end()) return;
+  const InstanceSet set = SetOf(*largest);
+  Cause folded = CauseAt(CauseKind::kBranch, node, 0);
+  folded.classes = {};
+  for (auto part = begin; part != causes_.parts.end(); ++part) {
+    if (!is_rare(*part) || SetOf(*part) != set) continue;
+    folded.extra += part->extra;
+    if (part->kind == CauseKind::kBranch) folded.loop = part->loop;
+    for (size_t i = 0; i < folded.classes.size(); ++i) folded.classes[i] += part->classes[i];
+  }
+  if (largest->extra >= kNearlyAll * folded.extra) return;
+  const uint32_t way = WayOfSet(input_, node, set);
+  if (way == BranchTable::kNoEdge) return;
+  TakeWay(input_, way, folded);
+  const auto is_folded = [&](const Cause& part) { return is_rare(part) && SetOf(part) == set; };
+  causes_.parts.erase(std::remove_if(begin, causes_.parts.end(), is_folded), causes_.parts.end());
+  causes_.parts.push_back(folded);
 }
 
 // Calls that are made in a loop, or behind a branch, are not a reason of their own beside it: as

@@ -17,10 +17,11 @@ uint64_t SignOf(uint32_t number) {
 
 }  // namespace
 
-void GroupSums::Add(uint32_t node, const PathCost& cost) {
+void GroupSums::Add(uint32_t node, const PathCost& cost, uint32_t number) {
   if (node >= paths.size()) paths.resize(node + size_t{1});
   ++paths[node].instances;
   paths[node].cost.Add(cost);
+  paths[node].which += SignOf(number);
 }
 
 void GroupSums::Add(uint32_t edge, uint64_t count, uint32_t number) {
@@ -51,7 +52,7 @@ uint64_t WaySums::AtLeast(size_t size) const {
 
 GroupSums KeptInstance::Alone() const {
   GroupSums sums{.instances = 1, .paths = {}, .branches = {}};
-  for (const auto& [node, cost] : paths) sums.Add(node, cost);
+  for (const auto& [node, cost] : paths) sums.Add(node, cost, 0);
   for (const auto& [edge, count] : branches) sums.Add(edge, count, 0);
   return sums;
 }
@@ -68,7 +69,7 @@ void InstanceGroups::OnInstance(uint32_t number, const Instance&, const PathCost
   GroupSums& sums = sums_[static_cast<size_t>(groups_[number])];
   const auto kept = kept_.find(number);
   for (const uint32_t node : costs.touched()) {
-    sums.Add(node, costs[node]);
+    sums.Add(node, costs[node], number);
     if (kept != kept_.end()) kept->second.paths[node] = costs[node];
   }
 }

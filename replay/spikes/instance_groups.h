@@ -23,6 +23,7 @@ inline constexpr size_t kComparedGroups = 2;  // the first two; the others are n
 struct PathSums {
   uint64_t instances = 0;  // that came there
   PathCost cost;
+  uint64_t which = 0;  // as WaySums::which
 };
 
 struct WaySums {
@@ -53,7 +54,7 @@ struct GroupSums {
   WaySums Branch(uint32_t edge) const {
     return edge < branches.size() ? branches[edge] : WaySums{};
   }
-  void Add(uint32_t node, const PathCost& cost);
+  void Add(uint32_t node, const PathCost& cost, uint32_t number);
   void Add(uint32_t edge, uint64_t count, uint32_t number);
 };
 

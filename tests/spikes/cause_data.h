@@ -46,7 +46,7 @@ class CauseData {
            const std::map<uint32_t, uint64_t>& counts) {
     GroupSums& sums = is_slow ? slow : normal;
     ++sums.instances;
-    for (const auto& [node, cost] : costs) sums.Add(node, cost);
+    for (const auto& [node, cost] : costs) sums.Add(node, cost, number_);
     for (const auto& [edge, count] : counts) sums.Add(edge, count, number_);
     ++number_;
   }

@@ -116,6 +116,26 @@ TEST(Causes, NameTheBranchThatLeadsToTheLoop) {
   EXPECT_EQ(causes.parts.back().kind, CauseKind::kBranch);
 }
 
+// Three calls that the same instances make are made because of one branch.
+TEST(Causes, FoldWhatTheSameInstancesCallIntoTheBranch) {
+  CauseData data;
+  const auto [taken, not_taken] = data.Branch(0x1000);
+  for (int i = 0; i < 100; ++i) data.Add(false, {{kRoot, CostOf(1, 50)}}, {{not_taken, 1}});
+  for (int i = 0; i < 5; ++i)
+    data.Add(true,
+             {{kRoot, CostOf(1, 60)},
+              {data.Call(kRoot, 1, 0x1010), CostOf(1, 4000)},
+              {data.Call(kRoot, 2, 0x1020), CostOf(1, 3000)},
+              {data.Call(kRoot, 3, 0x1030), CostOf(1, 2000)}},
+             {{taken, 1}});
+  const Causes causes = data.Find();
+  ASSERT_EQ(causes.parts.size(), 1);
+  EXPECT_EQ(causes.parts[0].kind, CauseKind::kBranch);
+  EXPECT_EQ(causes.parts[0].edge, taken);
+  EXPECT_EQ(causes.parts[0].slow_with, 5);
+  EXPECT_DOUBLE_EQ(causes.parts[0].extra, 45'000);
+}
+
 TEST(Causes, TellMoreTimeWithoutMoreInstructions) {
   CauseData data;
   const auto cost = [](uint64_t time) {

@@ -26,6 +26,14 @@ std::string WithoutInside(std::string_view name, char open, char close) {
   return text;
 }
 
+// Returns the innermost frame whose source is not one of the system's headers, from which
+// libraries' templates are inlined; if all are, the innermost one.
+const SourceFrame& OwnFrame(const SourcePlace& place) {
+  for (const SourceFrame& frame : place.frames)
+    if (!frame.file.empty() && frame.line != 0 && !frame.file.starts_with("/usr/")) return frame;
+  return place.frames.front();
+}
+
 std::string_view LastPart(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
 }  // namespace
@@ -65,8 +73,9 @@ CodeWords WordsOf(const SpikesView& view, const AddressSpace* space, uint64_t ip
   }
   const SourcePlace place = view.lines->Find(*space, ip);
   if (place.known()) {
-    words.file = Printable(place.frames.front().file);
-    words.line = place.frames.front().line;
+    const SourceFrame& frame = OwnFrame(place);
+    words.file = Printable(frame.file);
+    words.line = frame.line;
   }
   return words;
 }
