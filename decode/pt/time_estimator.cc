@@ -136,7 +136,9 @@ void TimeEstimator::OnEvent(const TraceEvent& event) {
     piece.lo = piece.last_lo = marks_.last();
     exact_ = false;
     Place(marks_.last(), count_, piece.starts);
-  } else if (piece.starts && has_cyc_ && placed_ == marks_.last()) {
+  } else if (piece.starts && placed_ == marks_.last() && placed_ != 0 &&
+             (has_cyc_ || (event.kind == EventKind::kStarted &&
+                           marks_.At(placed_).kind == TimeMark::Kind::kTsc))) {
     course_.Add({count_, placed_, true});  // no CYC: hardly a cycle later
   }
   if (Stops(event.kind) && tracing_) {

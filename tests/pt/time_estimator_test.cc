@@ -185,6 +185,35 @@ TEST_F(TimesTest, ThePauseOfAStopIsNoTimeOfInstructions) {
   EXPECT_GE(first.bounds.lo + 3, Line(31));
 }
 
+// What writes the time as tracing starts says when a system call ended. The next one, not that one,
+// has the time until the next start.
+TEST_F(TimesTest, TracingStartsAtTheTscPacketAheadOfIt) {
+  const auto start_at = [&](uint64_t tsc) {
+    writer_.TimePacket(Tsc{tsc});
+    writer_.TimePacket(Tma{static_cast<uint16_t>(0x40 + (tsc - kStart) / 100), 0});
+    writer_.TipPge(kCode);
+  };
+  Loop(1200);
+  writer_.TimePacket(Mtc{9});
+  Stop();
+  start_at(kStart + 2000);
+  Loop(6);
+  Stop();
+  start_at(kStart + 1'000'000);
+  Loop(6);
+  Decode();
+  std::vector<const TraceEvent*> starts;
+  std::vector<const TraceEvent*> stops;
+  for (const TraceEvent& event : told_.events) {
+    if (event.kind == EventKind::kStarted) starts.push_back(&event);
+    if (event.kind == EventKind::kStopped) stops.push_back(&event);
+  }
+  ASSERT_EQ(starts.size(), 3u);
+  ASSERT_EQ(stops.size(), 2u);
+  EXPECT_NEAR(static_cast<double>(starts[1]->tsc), kStart + 2000, 10);
+  EXPECT_NEAR(static_cast<double>(stops[1]->tsc), kStart + 2000, 100);
+}
+
 TEST_F(TimesTest, TheEndOfTheStreamIsOpen) {
   Loop(6);
   writer_.TimePacket(Mtc{9});
