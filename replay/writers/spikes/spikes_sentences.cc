@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <utility>
 
 #include "base/linux_call_names.h"
@@ -25,8 +26,13 @@ std::string NumberWords(double number) {
 
 // "calls of handle()", "instances of A to B".
 std::string ThingsOf(const SpikesView& view, uint64_t count) {
-  const std::string one = fmt::format("{}", view.is_function ? "call" : "instance");
-  return fmt::format("{} of {}", Counted(count, one), NameWords(view.region, 60));
+  std::set<uint32_t> functions;
+  for (const Instance& instance : view.report->instances) functions.insert(instance.function);
+  std::string text = fmt::format("{} of {}", Counted(count, view.is_function ? "call" : "instance"),
+                                 NameWords(view.region, 60));
+  if (view.is_function && functions.size() > 1)
+    text += fmt::format(" ({} functions)", functions.size());
+  return text;
 }
 
 std::string VerbOf(InstanceMeasure measure) {
@@ -103,9 +109,12 @@ std::string WhyNoneSlow(const SpikesView& view) {
   const Distribution& of = report.distribution;
   switch (report.slowness.reason) {
     case Slowness::Reason::kTooFew:
-      return fmt::format("There is {} to compare: {} to say which are slow.",
-                         report.sorted.empty() ? "no whole instance" : "one instance alone",
-                         report.sorted.empty() ? "none" : "it takes others");
+      return report.sorted.empty()
+                 ? fmt::format("No whole {} of {} is there to compare.",
+                               view.is_function ? "call" : "instance", NameWords(view.region, 60))
+                 : fmt::format("There is one {} of {} alone ({}): what is slow, others must tell.",
+                               view.is_function ? "call" : "instance", NameWords(view.region, 60),
+                               words(report.distribution.max));
     case Slowness::Reason::kAllEqual:
       return fmt::format("None of {} stands out: all lie between {} and {}.",
                          ThingsOf(view, of.count), words(of.min), words(of.max));
@@ -289,8 +298,9 @@ std::string InsideWords(const SpikesView& view, const Cause& cause) {
 }
 
 std::string AccountsFor(const SpikesView& view, const Cause& cause) {
-  return fmt::format("accounts for {} of the extra {}", PercentWords(cause.share),
-                     NounOf(view.report->measure));
+  // Where something else cost less than usual, a part can be more than all.
+  const std::string share = cause.share >= 0.9995 ? "all" : PercentWords(cause.share);
+  return fmt::format("accounts for {} of the extra {}", share, NounOf(view.report->measure));
 }
 
 std::string ChosenLoop(const SpikesView& view) {
@@ -300,6 +310,15 @@ std::string ChosenLoop(const SpikesView& view) {
   for (size_t i = 1; i < std::min(view.loops.size(), kMost); ++i)
     text += fmt::format("{} {}", i == 1 ? " Others:" : ";", LoopSentence(view, view.loops[i]));
   return view.loops.size() == 1 ? text : text + '.';
+}
+
+// The largest part is small, and normal instances have it as well.
+bool HasNoSingleCause(const SpikeReport& report) {
+  constexpr double kSingle = 0.3;
+  if (report.slow == 0 || report.normal == 0) return false;
+  if (report.causes.parts.empty()) return true;
+  const Cause& first = report.causes.parts.front();
+  return first.share < kSingle && first.normal_with != 0;
 }
 
 std::string WhatMeans(const SpikesView& view) {
@@ -386,6 +405,8 @@ std::vector<std::string> SpikeSentences(const SpikesView& view) {
   add(report.slow == 0 ? WhyNoneSlow(view) : HowManySlow(view));
   if (!view.loops.empty()) add(ChosenLoop(view));
   add(WhatMeans(view));
+  if (HasNoSingleCause(report))
+    add("No single cause stands out: the parts below are what the slow ones took more of.");
   for (size_t i = 0; i < std::min(report.causes.parts.size(), kMostCauses); ++i)
     add(CauseSentence(view, report.causes.parts[i], i == 0));
   if (report.by_kernel_instead)
