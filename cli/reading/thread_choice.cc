@@ -42,8 +42,9 @@ Status Select(const ReaderOptions& options, Threads& threads) {
     threads.Select(selection);
     return {};
   }
-  const std::string choices = ChoiceWords(threads.Choices());
-  const std::vector<std::string> unmatched = OptionWords(threads.Unmatched(selection));
+  const ThreadChoices found = threads.Choices();
+  const std::string choices = ChoiceWords(found);
+  const std::vector<std::string> unmatched = OptionWords(threads.Unmatched(selection, found));
   if (!threads.Select(selection))
     return Fail(Error(ErrorCode::kUsage, "--tid, --comm and --cpu-list leave nothing to show")
                     .Remedy(choices + "; flowback info lists them"));

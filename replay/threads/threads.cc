@@ -123,9 +123,9 @@ ThreadChoices Threads::Choices() const {
   return choices;
 }
 
-ThreadSelection Threads::Unmatched(const ThreadSelection& selection) const {
+ThreadSelection Threads::Unmatched(const ThreadSelection& selection,
+                                   const ThreadChoices& choices) const {
   ThreadSelection unmatched = selection;
-  const ThreadChoices choices = Choices();
   std::erase_if(unmatched.tids, [&](int32_t tid) { return choices.tids.contains(tid); });
   std::erase_if(unmatched.cpus, [&](int32_t cpu) { return choices.cpus.contains(cpu); });
   std::erase_if(unmatched.names, [&](const std::string& name) {

@@ -237,7 +237,7 @@ TEST(SessionSelection, SaysWhatThereIsToSelect) {
   const int32_t first = session->threads().owners().front().tid;
   EXPECT_TRUE(choices.tids.contains(first));
   const ThreadSelection unmatched =
-      session->threads().Unmatched({.tids = {first, 1}, .names = {"nobody"}, .cpus = {}});
+      session->threads().Unmatched({.tids = {first, 1}, .names = {"nobody"}, .cpus = {}}, choices);
   EXPECT_EQ(unmatched.tids, std::vector<int32_t>{1});
   EXPECT_EQ(unmatched.names, std::vector<std::string>{"nobody"});
 }

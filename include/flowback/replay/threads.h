@@ -127,8 +127,9 @@ class Threads {
   bool Wants(int32_t tid, const ThreadSelection& selection) const;
   // Returns what the owners that are there can be selected by.
   ThreadChoices Choices() const;
-  // Returns the parts of a selection that no owner matches.
-  ThreadSelection Unmatched(const ThreadSelection& selection) const;
+  // Returns the parts of a selection that no owner matches; `choices` are Choices of the same
+  // owners.
+  ThreadSelection Unmatched(const ThreadSelection& selection, const ThreadChoices& choices) const;
   // Keeps what is selected. False: nothing is left of what was there.
   bool Select(const ThreadSelection& selection);
 
