@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/path_text.h"
@@ -16,29 +17,15 @@
 #include "replay/coverage/report/source_reader.h"
 #include "replay/writers/coverage/coverage_words.h"
 #include "replay/writers/coverage/html_function.h"
+#include "replay/writers/page/page_parts.h"
 #include "replay/writers/text/xml.h"
 #include "replay/writers/writers.h"
 
 namespace flowback {
-namespace {
 
-constexpr const char* kCoverageStyle =
-    ":root{color-scheme:light dark;--ran:#d8f0d8;--never:#f8d8d8;--unknown:#eee4b8;--half:#f6e7c0;"
-    "--line:#ccc;--way:#287a35;--noway:#b0383c}\n"
-    "@media(prefers-color-scheme:dark){:root{--ran:#1d3a22;--never:#4a2224;--unknown:#45401f;"
-    "--half:#4a3c18;--line:#444;--way:#6cc67b;--noway:#e88}}\n"
-    "body{font:14px/1.45 system-ui,sans-serif;margin:1.5em;max-width:120em}\n"
-    "table{border-collapse:collapse}td,th{padding:.15em .7em;text-align:right}\n"
-    "td:last-child,th:last-child{text-align:left}tr{border-bottom:1px solid var(--line)}\n"
-    "summary{cursor:pointer;padding:.15em 0}\n"
-    "pre{font:12px/1.35 ui-monospace,monospace;margin:0;overflow-x:auto}\n"
-    "pre span{display:block;padding:0 .5em;white-space:pre}\n"
-    ".r{background:var(--ran)}.n{background:var(--never)}.u{background:var(--unknown)}"
-    ".h{background:var(--half)}\n"
-    ".code{position:relative}.code svg{position:absolute;left:0;top:0;fill:none}\n"
-    ".code span{height:16px;line-height:16px;padding-left:2px}.s,.c{opacity:.75}\n"
-    ".t{stroke:var(--way)}.f,.q{stroke:var(--noway);stroke-dasharray:3 2}\n"
-    "@media print{details>*{display:block}}\n";
+extern const std::string_view kCoverageStyle;  // page.css
+
+namespace {
 
 class HtmlWriter {
  public:
@@ -47,21 +34,27 @@ class HtmlWriter {
 
   void Write() {
     const ObjectCoverage* main = MainObject(report_);
-    const std::string title =
-        main == nullptr ? "Coverage" : "Coverage of " + Xml(LastPart(main->counts->id.path));
-    out() += "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>" + title +
-             "</title>\n<style>\n" + kCoverageStyle + "</style></head>\n<body>\n<h1>" + title +
-             "</h1>\n";
-    if (main != nullptr) WriteSentence(*main);
-    WriteObjects();
-    WriteFiles();
-    WriteFunctions();
-    out() += "</body></html>\n";
-    sink_.Commit();
+    const std::string title = main == nullptr
+                                  ? "Coverage"
+                                  : fmt::format("Coverage of {}", LastPart(main->counts->id.path));
+    WritePage({.title = title,
+               .styles = {kCommonStyle, kListingStyle, kCoverageStyle},
+               .scripts = {},
+               .write_body = [&] { WriteBody(title, main); },
+               .write_data = {}},
+              sink_);
   }
 
  private:
   std::string& out() { return sink_.buffer(); }
+
+  void WriteBody(const std::string& title, const ObjectCoverage* main) {
+    out() += "<h1>" + Xml(title) + "</h1>\n";
+    if (main != nullptr) WriteSentence(*main);
+    WriteObjects();
+    WriteFiles();
+    WriteFunctions();
+  }
 
   void WriteSentence(const ObjectCoverage& main) {
     out() += fmt::format("<p>Executed: {} of its functions ({}), {} of its branch directions",

@@ -1,52 +1,36 @@
 // SPDX-License-Identifier: MIT
-// The page: its parts, and between them the data as JSON in which no '<' stands, so that no name
-// can end the element that it lies in.
+// `timeline --html`: the page's data.
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "replay/writers/text/json.h"
-#include "replay/writers/timeline/page.h"
+#include "replay/writers/page/page_parts.h"
 #include "replay/writers/timeline/timeline_view.h"
 #include "replay/writers/writers.h"
 
 namespace flowback {
+
+extern const std::string_view kTimelineStyle;  // the files in page/
+extern const std::string_view kTimelineBody;
+extern const std::string_view kTimelineScript;
+
 namespace {
 
 constexpr size_t kMostNameColumns = 500;
 constexpr size_t kMostSpans = 20'000;  // of a thread; else its strip stands for them
-
-std::string InScript(std::string json) {
-  std::string out;
-  out.reserve(json.size());
-  for (const char c : json) {
-    if (c == '<')
-      out += "\\u003c";
-    else
-      out += c;
-  }
-  return out;
-}
-
-std::string QuotedInScript(std::string_view text) {
-  std::string out;
-  AppendJsonString(out, text);
-  return InScript(std::move(out));
-}
 
 class PageWriter {
  public:
   PageWriter(const TimelineView& view, TextSink& sink) : view_(view), sink_(sink) {}
 
   void Write() {
-    sink_.Write(kPageHead);
-    sink_.Write(kPageStyle);
-    sink_.Write(kPageBody);
-    sink_.Write("<script id=\"data\" type=\"application/json\">\n");
-    WriteData();
-    sink_.Write("</script>\n<script>\n");
-    sink_.Write(kPageScript);
-    sink_.Write("</script>\n</body>\n</html>\n");
+    WritePage({.title = "flowback timeline",
+               .styles = {kCommonStyle, kFiguresStyle, kTipStyle, kTimelineStyle},
+               .scripts = {kThemeScript, kNumbersScript, kTipScript, kSearchScript, kFiguresScript,
+                           kZoomScript, kStripScript, kFlameScript, kTimelineScript},
+               .write_body = [&] { sink_.Write(kTimelineBody); },
+               .write_data = [&] { WriteData(); }},
+              sink_);
   }
 
  private:

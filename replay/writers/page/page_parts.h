@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT
+// A page of HTML that stands by itself, put together from parts: the files in this folder, and the
+// page's own. Each file's first lines say what it needs and offers.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "flowback/writers.h"
+
+namespace flowback {
+
+extern const std::string_view kCommonStyle;   // colours, fonts, tables: of every page
+extern const std::string_view kListingStyle;  // lines of source and of instructions
+extern const std::string_view kFiguresStyle;  // a panel of names with values
+extern const std::string_view kFiguresScript;
+extern const std::string_view kTipStyle;  // words at the mouse
+extern const std::string_view kTipScript;
+extern const std::string_view kThemeScript;    // dark or light, and colours for a canvas
+extern const std::string_view kNumbersScript;  // numbers as words
+extern const std::string_view kSearchScript;   // a field to search in, and keys
+extern const std::string_view kZoomScript;     // a canvas of time that zooms and moves
+extern const std::string_view kStripScript;    // a line of colours in it
+extern const std::string_view kFlameScript;    // a tree of calls in it
+
+struct Page {
+  std::string title;  // as text, not as markup
+  // Texts, in this order. The scripts share one function, in which `data` is what `write_data`
+  // wrote. A page without scripts may run none.
+  std::vector<std::string_view> styles;
+  std::vector<std::string_view> scripts;
+  // Each writes to the page's sink: markup; JSON whose texts are QuotedInScript (empty: no data).
+  std::function<void()> write_body;
+  std::function<void()> write_data;
+};
+
+// Writes the page. It loads nothing from elsewhere, and a browser is asked not to let it.
+void WritePage(const Page& page, TextSink& sink);
+
+// Returns the text as a string of JSON that may stand in a script: it holds no '<', so that no name
+// can end the element that it lies in.
+std::string QuotedInScript(std::string_view text);
+
+}  // namespace flowback

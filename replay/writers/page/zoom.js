@@ -1,0 +1,123 @@
+// A canvas whose width is a span of time that wheel, drag and keys zoom and move. Needs a canvas that
+// fills its place. `options`:
+//   whole    the longest time that is shown, from 0     least   the shortest
+//   left     pixels to the left of the time, for names  bottom  pixels that can be scrolled through
+//   draw()   draws all                                  at(x, y)  what lies there, or null
+//   click(hit), open(hit): a click, a double click      hover(event, hit): the mouse moved
+// Returns the view: `state` {begin, length, top} is what is shown; the page may keep more in it.
+function zoomable(canvas, options) {
+  const { whole, least, left } = options;
+  const context = canvas.getContext('2d');
+  const view = { context, left, width: 0, height: 0, state: { begin: 0, length: whole, top: 0 } };
+  const { state } = view;
+  let pending = false, drag = null;
+
+  view.xOf = (time) => left + (time - state.begin) / state.length * (view.width - left);
+  view.timeOf = (x) => state.begin + (x - left) / (view.width - left) * state.length;
+  view.pixel = () => state.length / (view.width - left);  // in time
+  view.redraw = () => {
+    if (!pending) requestAnimationFrame(() => {
+      pending = false;
+      options.draw();
+    });
+    pending = true;
+  };
+  view.show = (begin, length) => {
+    state.length = Math.min(Math.max(length, Math.min(least, whole)), whole);
+    state.begin = Math.min(Math.max(begin, 0), whole - state.length);
+    view.redraw();
+  };
+  view.zoom = (factor, x = (view.width + left) / 2) => {
+    const time = view.timeOf(x);
+    const length = Math.min(Math.max(state.length * factor, least), whole);
+    view.show(time - (time - state.begin) * length / state.length, length);
+  };
+  view.move = (share) => view.show(state.begin + state.length * share, state.length);
+  view.scroll = (by) => {
+    state.top = Math.min(Math.max(state.top + by, 0), Math.max(options.bottom - view.height, 0));
+    view.redraw();
+  };
+  view.keys = {
+    '+': () => view.zoom(1 / 1.5), '=': () => view.zoom(1 / 1.5), w: () => view.zoom(1 / 1.5),
+    '-': () => view.zoom(1.5), s: () => view.zoom(1.5),
+    ArrowLeft: () => view.move(-1 / 8), a: () => view.move(-1 / 8),
+    ArrowRight: () => view.move(1 / 8), d: () => view.move(1 / 8),
+    ArrowUp: () => view.scroll(-60), ArrowDown: () => view.scroll(60), 0: () => view.show(0, whole),
+  };
+
+  canvas.addEventListener('wheel', (event) => {
+    event.preventDefault();
+    if (event.shiftKey) return view.scroll(event.deltaY);
+    if (Math.abs(event.deltaX) > Math.abs(event.deltaY)) return view.move(event.deltaX / view.width);
+    view.zoom(Math.exp(Math.max(-1, Math.min(1, event.deltaY / 300))), Math.max(event.offsetX, left));
+  }, { passive: false });
+  canvas.addEventListener('pointerdown', (event) => {
+    canvas.setPointerCapture(event.pointerId);
+    drag = { x: event.offsetX, y: event.offsetY, begin: state.begin, top: state.top, moved: false };
+  });
+  canvas.addEventListener('pointermove', (event) => {
+    if (!drag) return options.hover(event, options.at(event.offsetX, event.offsetY));
+    const dx = event.offsetX - drag.x, dy = event.offsetY - drag.y;
+    if (Math.abs(dx) + Math.abs(dy) > 3) drag.moved = true;
+    if (!drag.moved) return;
+    options.hover(event, null);
+    view.show(drag.begin - dx * view.pixel(), state.length);
+    view.scroll(drag.top - dy - state.top);
+  });
+  canvas.addEventListener('pointerup', (event) => {
+    if (drag && !drag.moved) options.click(options.at(event.offsetX, event.offsetY));
+    drag = null;
+  });
+  canvas.addEventListener('pointerleave', (event) => options.hover(event, null));
+  canvas.addEventListener('dblclick', (event) => {
+    const hit = options.at(event.offsetX, event.offsetY);
+    if (hit) options.open(hit);
+  });
+
+  function resize() {
+    const ratio = window.devicePixelRatio || 1;
+    view.width = canvas.clientWidth;
+    view.height = canvas.clientHeight;
+    canvas.width = view.width * ratio;
+    canvas.height = view.height * ratio;
+    context.setTransform(ratio, 0, 0, ratio, 0, 0);
+    view.show(state.begin, state.length);
+  }
+  // The page calls it once it can draw.
+  view.start = () => {
+    new ResizeObserver(resize).observe(canvas);
+    resize();
+  };
+  return view;
+}
+
+// As much of a text as fits into `most` pixels.
+function drawText(context, string, x, y, most) {
+  if (most < 14) return;
+  let shown = string.length > 400 ? string.slice(0, 400) : string;
+  const fits = Math.floor(most / 6.2);
+  if (shown.length > fits) shown = fits > 3 ? shown.slice(0, fits - 1) + '\u2026' : '';
+  context.fillText(shown, x, y);
+}
+
+// Round times along the upper edge, in its first `high` pixels, with a line down from each.
+function drawTimes(view, high, colors, duration) {
+  const { context, state, width, height } = view;
+  context.fillStyle = colors.back;
+  context.fillRect(0, 0, width, high);
+  context.fillStyle = colors.faint;
+  context.strokeStyle = colors.line;
+  context.lineWidth = 1;
+  let step = Math.pow(10, Math.floor(Math.log10(state.length / 5)));
+  if (state.length / step > 25) step *= 5;
+  else if (state.length / step > 10) step *= 2;
+  step = Math.max(step, 1);
+  for (let at = Math.ceil(state.begin / step) * step; at <= state.begin + state.length; at += step) {
+    const x = view.xOf(at);
+    context.beginPath();
+    context.moveTo(x, high - 4);
+    context.lineTo(x, height);
+    context.stroke();
+    context.fillText('+' + duration(at), x + 3, high - 8);
+  }
+}
