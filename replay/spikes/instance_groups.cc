@@ -65,7 +65,7 @@ InstanceGroups::InstanceGroups(std::vector<InstanceGroup> groups, const std::vec
 }
 
 void InstanceGroups::OnInstance(uint32_t number, const Instance&, const PathCosts& costs) {
-  if (groups_[number] == InstanceGroup::kOther) return;
+  if (!IsCompared(number)) return;
   GroupSums& sums = sums_[static_cast<size_t>(groups_[number])];
   const auto kept = kept_.find(number);
   for (const uint32_t node : costs.touched()) {
@@ -82,7 +82,7 @@ bool InstanceGroups::OnStep(uint32_t number, uint32_t edge) {
 }
 
 void InstanceGroups::OnBranches(uint32_t number, const BranchCounts& counts) {
-  if (groups_[number] == InstanceGroup::kOther) return;
+  if (!IsCompared(number)) return;
   GroupSums& sums = sums_[static_cast<size_t>(groups_[number])];
   const auto kept = kept_.find(number);
   for (const uint32_t edge : counts.touched()) {

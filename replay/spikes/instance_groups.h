@@ -73,10 +73,11 @@ struct KeptInstance {
 
 class InstanceGroups final : public InstanceSink, public BranchSink {
  public:
-  // `groups`: of each instance, by number. `kept`: the numbers of those that are shown.
+  // `groups`: of each instance, by number; those beyond are not compared. `kept`: the numbers of
+  // those that are shown.
   InstanceGroups(std::vector<InstanceGroup> groups, const std::vector<uint32_t>& kept);
 
-  bool WantsDetail(uint32_t number) override { return groups_[number] != InstanceGroup::kOther; }
+  bool WantsDetail(uint32_t number) override { return IsCompared(number); }
   void OnInstance(uint32_t number, const Instance& instance, const PathCosts& costs) override;
   bool WantsSteps(uint32_t number) override { return kept_.contains(number); }
   bool OnStep(uint32_t number, uint32_t edge) override;
@@ -87,6 +88,10 @@ class InstanceGroups final : public InstanceSink, public BranchSink {
   const KeptInstance* Kept(uint32_t number) const;
 
  private:
+  bool IsCompared(uint32_t number) const {
+    return number < groups_.size() && groups_[number] != InstanceGroup::kOther;
+  }
+
   std::vector<InstanceGroup> groups_;
   std::array<GroupSums, kComparedGroups> sums_;
   std::map<uint32_t, KeptInstance> kept_;

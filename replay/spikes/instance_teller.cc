@@ -44,7 +44,7 @@ InstanceTeller::Frame InstanceTeller::FrameOf(const Call& call) {
       path.parent = replaced.node;
   }
   frame.node = plan_.paths.Find(path);
-  ++costs_.Of(frame.node).entries;
+  if (frame.node != path.parent) ++costs_.Of(frame.node).entries;  // else it is too deep
   return frame;
 }
 
@@ -56,7 +56,11 @@ bool InstanceTeller::IsResolver(uint32_t function) const {
 void InstanceTeller::Open(const Call& call, size_t depth) {
   StartAt(walk_.PointOf(plan_.unit, call.tsc, call.bounds), call.instructions_before);
   instance_.function = plan_.functions.NumberOf(call);
-  const bool partial = call.entry == CallEntry::kRunning || call.entry == CallEntry::kReturnedTo;
+  // A recording may begin with the function's first instruction (record --from).
+  const TimelineFunction& function = plan_.functions.all()[instance_.function];
+  const bool from_entry = function.named && function.entry_ip == call.entry_ip;
+  const bool partial =
+      (call.entry == CallEntry::kRunning && !from_entry) || call.entry == CallEntry::kReturnedTo;
   instance_.state = partial ? InstanceState::kBegunBefore : InstanceState::kWhole;
   base_ = depth;
   by_call_ = true;

@@ -28,6 +28,8 @@ uint32_t PathTree::Find(const InstancePath& child) {
 uint32_t PathTree::Make(const InstancePath& child) {
   if (const uint32_t folded = FoldedInto(child); folded != kRoot) return folded;
   InstancePath made = child;
+  made.depth = nodes_[child.parent].depth + 1;
+  if (made.depth > kDeepest) return child.parent;
   if (nodes_.size() >= kMostNodes) {
     made = {.parent = kRoot, .kind = PathKind::kCut};
     const auto [cut, added] = children_.try_emplace(

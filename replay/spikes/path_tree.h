@@ -8,7 +8,8 @@
 //       while in slow_path
 //
 // A recursion is folded: a function that is called while the path has it already, from the same
-// place, is the path's own node again. So the table is bounded by the code, not by the flow.
+// place, is the path's own node again. So the table is bounded by the code, not by the flow. Calls
+// deeper than kDeepest are told with the call there.
 #pragma once
 
 #include <cstddef>
@@ -39,6 +40,7 @@ struct InstancePath {
   uint8_t abi = 0;                            // of a system call: its LinuxAbi
   uint64_t site = 0;                          // address of the call or jump; 0: not known
   const AddressSpace* space = nullptr;        // in which `site` lies
+  uint32_t depth = 0;                         // below the root; PathTree fills it in
 };
 
 // What one instance spent in one node, without the nodes below it.
@@ -62,6 +64,7 @@ struct PathCost {
 class PathTree {
  public:
   static constexpr uint32_t kRoot = 0;
+  static constexpr uint32_t kDeepest = 1000;
   static constexpr size_t kMostNodes = size_t{1} << 18;
 
   PathTree() { nodes_.push_back({}); }

@@ -20,9 +20,13 @@ namespace {
 class InstanceList final : public InstanceSink {
  public:
   void OnInstance(uint32_t, const Instance& instance, const PathCosts&) override {
-    instances.push_back(instance);
+    if (instances.size() < SpikeReport::kMostInstances)
+      instances.push_back(instance);
+    else
+      ++left_out;
   }
   std::vector<Instance> instances;
+  uint64_t left_out = 0;
 };
 
 // The edges of the functions that paths are in, by path.
@@ -128,6 +132,7 @@ Status SpikeFinder::Measure() {
   InstancePlayer instances(plan, sources_, accounts_, options_.places, nullptr, nullptr);
   if (Status status = player_.Play(flows_, instances); !status) return status;
   report_.instances = std::move(list.instances);
+  report_.left_out = list.left_out;
   report_.losses = instances.TakeLosses();
   for (const Instance& instance : report_.instances)
     ++report_.states[static_cast<size_t>(instance.state)];

@@ -62,6 +62,8 @@ struct Outlier {
 };
 
 struct SpikeReport {
+  static constexpr size_t kMostInstances = size_t{1} << 21;
+
   bool nanoseconds = true;  // else times are TSC ticks
   bool emulated = false;
   bool has_times = true;
@@ -69,7 +71,8 @@ struct SpikeReport {
   // None stood out by instructions, so `measure` is the time in the kernel.
   bool by_kernel_instead = false;
   size_t slow_in_kernel = 0;  // so many stood out by that, if they are compared by instructions
-  std::vector<Instance> instances;  // by number
+  std::vector<Instance> instances;  // by number, at most kMostInstances
+  uint64_t left_out = 0;            // instances beyond these
   std::array<size_t, kInstanceStates> states{};
   std::vector<uint64_t> sorted;  // the measures of the whole instances
   Distribution distribution;     // of these

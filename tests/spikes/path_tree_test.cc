@@ -40,6 +40,14 @@ TEST(PathTree, FoldsRecursions) {
   EXPECT_EQ(tree.nodes().size(), 4);
 }
 
+TEST(PathTree, IsNoDeeperThanItsLimit) {
+  PathTree tree;
+  uint32_t at = PathTree::kRoot;
+  for (uint32_t i = 1; i <= 2 * PathTree::kDeepest; ++i) at = CallIn(tree, at, i, 0x10);
+  EXPECT_EQ(tree.nodes()[at].depth, PathTree::kDeepest);
+  EXPECT_EQ(tree.nodes().size(), PathTree::kDeepest + 1);
+}
+
 TEST(PathTree, HasALimit) {
   PathTree tree;
   for (uint64_t i = 1; i <= PathTree::kMostNodes + 10; ++i) CallIn(tree, PathTree::kRoot, 1, i);

@@ -145,6 +145,9 @@ std::string NotCompared(const SpikesView& view) {
   if (whole != view.report->sorted.size())
     text += fmt::format("{}{} outside of --time", text.empty() ? "" : ", ",
                         whole - view.report->sorted.size());
+  if (view.report->left_out != 0)
+    text += fmt::format("{}{} after the first {}", text.empty() ? "" : ", ", view.report->left_out,
+                        view.report->instances.size());
   return text.empty() ? text : fmt::format("Not compared: {}.", text);
 }
 
