@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <fstream>
 #include <string>
+#include <vector>
 
 #include "flowback/flowback.h"
 #include "report.h"
@@ -42,7 +43,9 @@ Status WriteLcov(const Session& session, const std::string& path) {
       .report = report, .counts = *counts, .lines = &lines, .source_root = {}};
   flowback::FindWriter<flowback::CoverageWriter>("lcov")->write(view, sink);
   Save(sink, path);
-  return {};
+  const std::vector<std::string> problems = lines.Problems();  // debug information was not read
+  if (problems.empty()) return {};
+  return Fail(flowback::Error(flowback::ErrorCode::kUnreadable, problems.front()));
 }
 
 Status WriteTimeline(Session& session, const std::string& path) {
