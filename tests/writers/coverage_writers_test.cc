@@ -29,7 +29,7 @@ const std::map<std::string_view, Frame> kFrames = {
     {"llvm-json", {R"({"data":[)", R"("type":"llvm.coverage.json.export")"}},
     {"drcov", {"DRCOV VERSION: 2\n", "BB Table: "}},
     {"annotate", {"\n_start (", "\nMain ("}},
-    {"html", {"<!DOCTYPE html>", "</body></html>\n"}},
+    {"html", {"<!DOCTYPE html>", "</body>\n</html>\n"}},
 };
 
 TEST(CoverageWriters, WriteAReportWithoutTheProgram) {
