@@ -44,7 +44,10 @@ InstanceTeller::Frame InstanceTeller::FrameOf(const Call& call) {
       path.parent = replaced.node;
   }
   frame.node = plan_.paths.Find(path);
-  if (frame.node != path.parent) ++costs_.Of(frame.node).entries;  // else it is too deep
+  // One that is too deep is told with its caller, and is no call of that.
+  const bool is_told =
+      frame.node != path.parent || plan_.paths.nodes()[frame.node].function == frame.function;
+  if (is_told) ++costs_.Of(frame.node).entries;
   return frame;
 }
 
