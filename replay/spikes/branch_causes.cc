@@ -9,8 +9,6 @@
 namespace flowback {
 namespace {
 
-// A direction is rare if at most this share of the normal instances take it.
-constexpr double kRareWay = 0.25;
 // So likely a rare direction may be by chance, with all edges of the function tried.
 constexpr double kMostChance = 0.01;
 // With no more slow instances than that no chance is small: then all slow ones must have it, and no
@@ -82,7 +80,7 @@ class RareWays {
     const uint64_t reached =
         of.other == BranchTable::kNoEdge ? 0 : input_.normal.Branch(of.other).instances;
     if (slow == 0 || of.indirect || 2 * reached < input_.normal.instances) return {};
-    if (static_cast<double>(normal) > kRareWay * static_cast<double>(input_.normal.instances))
+    if (static_cast<double>(normal) > kRareShare * static_cast<double>(input_.normal.instances))
       return {};
     if (set_ && SetOfWay(input_, edge) != *set_) return {};
     const double chance = ChanceOf(slow, input_.slow.instances, slow + normal,

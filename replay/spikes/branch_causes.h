@@ -8,6 +8,9 @@
 
 namespace flowback {
 
+// A path, or a way of a branch, is rare if at most this share of the normal instances take it.
+inline constexpr double kRareShare = 0.25;
+
 // Which of the slow and of the normal instances: as WaySums::which.
 struct InstanceSet {
   uint64_t slow = 0;

@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "base/mix_bits.h"
+
 namespace flowback {
 namespace {
 
@@ -18,7 +20,7 @@ bool IsIndirectJump(InstructionClass last) { return last == InstructionClass::kI
 size_t BranchTable::Hash::operator()(const Key& key) const {
   uint64_t hash = reinterpret_cast<uintptr_t>(key.section) ^ key.place << 7 ^ key.way << 1;
   hash ^= hash >> 32;
-  hash *= 0xd6e8feb86659fd93;
+  hash = MixBits(hash);
   return hash ^ hash >> 32;
 }
 

@@ -12,9 +12,7 @@ namespace {
 
 // Parts below this share of the extra are not named.
 constexpr double kLeastPart = 0.02;
-// A path is rare if at most this share of the normal instances take it, ...
-constexpr double kRarePath = 0.25;
-// ... and the share of the slow ones is so many times that.
+// Of a rare path the share of the slow instances is so many times that of the normal ones.
 constexpr double kLift = 3;
 // The mean number of calls must grow so much for the number to be the reason.
 constexpr double kMoreCalls = 1.5;
@@ -47,7 +45,7 @@ class CauseFinder {
   void SumUp();
   void Divide(uint32_t node);
   void DivideBelow(uint32_t node);
-  void FoldInto(size_t own, uint32_t node);
+  void FoldIntoLoop(size_t own, uint32_t node);
   void FoldBehindBranch(size_t first, uint32_t node);
   InstanceSet SetOf(const Cause& part) const;
   bool IsRare(uint32_t node) const;
@@ -62,31 +60,31 @@ class CauseFinder {
     return static_cast<double>(sums.Path(node).cost.entries) /
            static_cast<double>(std::max<uint64_t>(sums.instances, 1));
   }
-  double OwnExtra(uint32_t node) const;
-  double UsualCost(uint32_t node) const;
   ClassTimes ClassesBelow(uint32_t node) const;
 
   const CauseInput& input_;
   std::vector<std::vector<uint32_t>> children_;
   std::vector<double> own_;        // extra of each node
   std::vector<double> inclusive_;  // with the nodes below it
+  // What it costs as many normal instances as there are slow ones, with the nodes below it.
+  std::vector<double> usual_;
   Causes causes_;
 };
 
-double CauseFinder::OwnExtra(uint32_t node) const {
-  const auto slow = static_cast<double>(WeightOf(input_.slow.Path(node).cost, input_.measure));
-  const auto normal = static_cast<double>(WeightOf(input_.normal.Path(node).cost, input_.measure));
-  return slow - normal * slow_instances() / std::max(normal_instances(), 1.0);
-}
-
 void CauseFinder::SumUp() {
   const std::vector<InstancePath>& nodes = input_.paths.nodes();
+  const double scale = slow_instances() / std::max(normal_instances(), 1.0);
   children_.resize(nodes.size());
-  own_.resize(nodes.size());
-  for (uint32_t i = 0; i < nodes.size(); ++i) own_[i] = OwnExtra(i);
+  for (uint32_t i = 0; i < nodes.size(); ++i) {
+    const uint64_t slow = WeightOf(input_.slow.Path(i).cost, input_.measure);
+    const uint64_t normal = WeightOf(input_.normal.Path(i).cost, input_.measure);
+    usual_.push_back(static_cast<double>(normal) * scale);
+    own_.push_back(static_cast<double>(slow) - usual_.back());
+  }
   inclusive_ = own_;
   for (size_t i = nodes.size() - 1; i > 0; --i) {
     inclusive_[nodes[i].parent] += inclusive_[i];
+    usual_[nodes[i].parent] += usual_[i];
     children_[nodes[i].parent].push_back(static_cast<uint32_t>(i));
   }
 }
@@ -96,7 +94,7 @@ bool CauseFinder::IsRare(uint32_t node) const {
       static_cast<double>(input_.slow.Path(node).instances) / std::max(slow_instances(), 1.0);
   const double normal =
       static_cast<double>(input_.normal.Path(node).instances) / std::max(normal_instances(), 1.0);
-  return normal <= kRarePath && slow > 0 && slow >= kLift * normal;
+  return normal <= kRareShare && slow > 0 && slow >= kLift * normal;
 }
 
 void CauseFinder::Divide(uint32_t node) {
@@ -104,7 +102,7 @@ void CauseFinder::Divide(uint32_t node) {
   const bool has_own = IsNamed(own_[node]);
   if (has_own) AddOwn(node);
   DivideBelow(node);
-  if (has_own) FoldInto(own, node);
+  if (has_own) FoldIntoLoop(own, node);
   FoldBehindBranch(own, node);
 }
 
@@ -145,19 +143,16 @@ void CauseFinder::FoldBehindBranch(size_t first, uint32_t node) {
   causes_.parts.push_back(folded);
 }
 
-// Calls that are made in a loop, or behind a branch, are not a reason of their own beside it: as
-// long as they are not most of what it costs.
-void CauseFinder::FoldInto(size_t own, uint32_t node) {
+// Calls that are made in a loop are not a reason of their own beside it, as long as they are not
+// most of what it costs.
+void CauseFinder::FoldIntoLoop(size_t own, uint32_t node) {
   constexpr double kMostFolded = 2;
   const auto is_folded = [&](const Cause& part) {
     const Cause& reason = causes_.parts[own];
-    if (part.node == node || input_.paths.nodes()[part.node].parent != node) return false;
+    if (reason.kind != CauseKind::kTrips || input_.paths.nodes()[part.node].parent != node)
+      return false;
     if (part.extra > kMostFolded * own_[node]) return false;
-    if (reason.kind == CauseKind::kTrips)
-      return part.kind == CauseKind::kCalls && part.edge == reason.edge;
-    return reason.kind == CauseKind::kBranch && part.kind == CauseKind::kCallee &&
-           reason.slow_with == input_.slow.instances && part.slow_with == reason.slow_with &&
-           reason.normal_with == 0 && part.normal_with == 0;
+    return part.kind == CauseKind::kCalls && part.edge == reason.edge;
   };
   const auto begin = causes_.parts.begin() + static_cast<ptrdiff_t>(own) + 1;
   for (auto part = begin; part != causes_.parts.end(); ++part)
@@ -222,21 +217,12 @@ ClassTimes CauseFinder::ClassesBelow(uint32_t node) const {
   return times;
 }
 
-// Returns what the path, with those below it, costs as many normal instances as there are slow
-// ones.
-double CauseFinder::UsualCost(uint32_t node) const {
-  double cost = static_cast<double>(WeightOf(input_.normal.Path(node).cost, input_.measure)) *
-                slow_instances() / std::max(normal_instances(), 1.0);
-  for (const uint32_t child : children_[node]) cost += UsualCost(child);
-  return cost;
-}
-
 // Each call cost about as much as it does in normal instances, but there were more of them.
 bool CauseFinder::AddMoreCalls(uint32_t node) {
   const double slow = CallsIn(input_.slow, node);
   const double normal = CallsIn(input_.normal, node);
   if (slow < kMoreCalls * normal || slow < normal + 1) return false;
-  const double usual = UsualCost(node);  // of as many instances as are slow
+  const double usual = usual_[node];
   const double each = (inclusive_[node] + usual) / (slow * slow_instances());
   if (usual > 0 && each > kCostlier * usual / (normal * slow_instances())) return false;
   Cause cause = CauseAt(CauseKind::kCalls, node, inclusive_[node]);
@@ -277,8 +263,6 @@ uint64_t WeightOf(const PathCost& cost, InstanceMeasure measure) {
       return cost.times[static_cast<size_t>(TimeClass::kOffCpu)];
     case InstanceMeasure::kKernel:
       return cost.times[static_cast<size_t>(TimeClass::kKernel)];
-    case InstanceMeasure::kCycles:  // those are not known by path
-      return cost.times[static_cast<size_t>(TimeClass::kExecuting)];
   }
   return 0;
 }

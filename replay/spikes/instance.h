@@ -30,7 +30,6 @@ struct Instance {
   TimePoint end;
   uint64_t first_instruction = 0;  // instructions of the thread before it
   uint64_t instructions = 0;
-  uint64_t cycles = 0;      // core cycles that the trace counts within it; 0: it counts none
   uint64_t lost_bytes = 0;  // bytes of trace that are lost within it or at its end
   ClassTimes times{};       // their sum is end.time - begin.time
 
@@ -39,7 +38,7 @@ struct Instance {
 };
 
 // What instances are ranked by (--by).
-enum class InstanceMeasure : uint8_t { kTime, kInstructions, kOffCpu, kKernel, kCycles };
+enum class InstanceMeasure : uint8_t { kTime, kInstructions, kOffCpu, kKernel };
 
 uint64_t MeasureOf(const Instance& instance, InstanceMeasure measure);
 // Returns the name as --by takes it: "time", "off-cpu", ...

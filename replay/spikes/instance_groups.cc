@@ -5,14 +5,16 @@
 #include <bit>
 #include <utility>
 
+#include "base/mix_bits.h"
+
 namespace flowback {
 namespace {
 
 // A number with bits as good as random: sums of these tell sets of instances apart.
 uint64_t SignOf(uint32_t number) {
-  uint64_t sign = (uint64_t{number} + 1) * 0xd6e8feb86659fd93;
-  sign = (sign ^ sign >> 32) * 0xd6e8feb86659fd93;
-  return sign ^ sign >> 32;
+  const uint64_t once = MixBits(uint64_t{number} + 1);
+  const uint64_t twice = MixBits(once ^ once >> 32);
+  return twice ^ twice >> 32;
 }
 
 }  // namespace

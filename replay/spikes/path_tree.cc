@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
 #include "replay/spikes/path_tree.h"
 
+#include "base/mix_bits.h"
+
 namespace flowback {
 
 size_t PathTree::Hash::operator()(const Key& key) const {
   uint64_t hash = (key.parent_and_function ^ key.site << 1) + key.kind;
   hash ^= hash >> 32;
-  hash *= 0xd6e8feb86659fd93;
+  hash = MixBits(hash);
   return hash ^ hash >> 32;
 }
 

@@ -242,11 +242,10 @@ Status SpikeFinder::Explain(const InstanceGroups& groups) {
   return {};
 }
 
-// The paths' costs add up to the instances' own. Cycles are not known by path.
+// The paths' costs add up to the instances' own.
 Status SpikeFinder::CheckParts(const Causes& causes, double extra) const {
   const double most = 1 + std::abs(extra) * 1e-6;
-  if (report_.measure == InstanceMeasure::kCycles || std::abs(causes.extra - extra) <= most)
-    return {};
+  if (std::abs(causes.extra - extra) <= most) return {};
   return Fail(Error(ErrorCode::kSystem, "the parts of what slow instances took add up to " +
                                             std::to_string(causes.extra) + ", not to " +
                                             std::to_string(extra) + ": a fault in flowback")
@@ -271,13 +270,9 @@ Result<SpikeReport> FindSpikes(const TimelineSources& sources,
 Result<SpikeReport> FindSpikes(const TimelineSources& sources,
                                const std::vector<const ThreadFlow*>& flows,
                                const SpikeOptions& options) {
-  Result<std::unique_ptr<Decoder>> decoder = sources.flow.make_decoder();
-  if (!decoder) return Fail(decoder.error());
-  Result<FlowAccounts> accounts =
-      AccountFlow(sources.recording, sources.flow.inputs, **decoder, true);
+  const Result<TimeAccounts> accounts = AccountTimes(sources);
   if (!accounts) return Fail(accounts.error());
-  accounts->summaries.clear();
-  return FindSpikes(sources, flows, options, accounts->times);
+  return FindSpikes(sources, flows, options, *accounts);
 }
 
 }  // namespace flowback

@@ -7,6 +7,15 @@
 
 namespace flowback {
 
+Result<TimeAccounts> AccountTimes(const TimelineSources& sources) {
+  Result<std::unique_ptr<Decoder>> decoder = sources.flow.make_decoder();
+  if (!decoder) return Fail(decoder.error());
+  Result<FlowAccounts> accounts =
+      AccountFlow(sources.recording, sources.flow.inputs, **decoder, true);
+  if (!accounts) return Fail(accounts.error());
+  return std::move(accounts->times);
+}
+
 std::vector<const TimeAccount*> AccountsOf(const std::vector<const ThreadFlow*>& flows,
                                            const TimeAccounts& accounts) {
   std::map<int32_t, const TimeAccount*> by_tid;

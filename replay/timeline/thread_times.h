@@ -12,6 +12,9 @@
 
 namespace flowback {
 
+// Learns what the threads' times were, in a pass of its own. Errors: as AccountFlow's and the
+// decoder's maker's.
+Result<TimeAccounts> AccountTimes(const TimelineSources& sources);
 // Of each flow; null: nothing is known of its time.
 std::vector<const TimeAccount*> AccountsOf(const std::vector<const ThreadFlow*>& flows,
                                            const TimeAccounts& accounts);

@@ -160,13 +160,9 @@ Timeline TimelineMaker::Take() {
 Result<Timeline> MakeTimeline(const TimelineSources& sources,
                               const std::vector<const ThreadFlow*>& flows,
                               const TimelineOptions& options) {
-  Result<std::unique_ptr<Decoder>> decoder = sources.flow.make_decoder();
-  if (!decoder) return Fail(decoder.error());
-  Result<FlowAccounts> accounts =
-      AccountFlow(sources.recording, sources.flow.inputs, **decoder, true);
+  const Result<TimeAccounts> accounts = AccountTimes(sources);
   if (!accounts) return Fail(accounts.error());
-  accounts->summaries.clear();
-  return MakeTimeline(sources, flows, options, accounts->times);
+  return MakeTimeline(sources, flows, options, *accounts);
 }
 
 Result<Timeline> MakeTimeline(const TimelineSources& sources,

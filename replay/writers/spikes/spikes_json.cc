@@ -163,18 +163,17 @@ void WriteSpikesJson(const SpikesView& view, TextSink& sink) {
 
 void WriteSpikesCsv(const SpikesView& view, TextSink& sink) {
   sink.Write(
-      "instance,tid,state,group,begin,begin_lo,begin_hi,end,end_lo,end_hi,time,instructions,cycles,"
+      "instance,tid,state,group,begin,begin_lo,begin_hi,end,end_lo,end_hi,time,instructions,"
       "executing,off_cpu,kernel,lost,filtered,undecodable\n");
   constexpr const char* kStates[] = {"whole", "begun-before", "cut-by-end", "lost"};
   constexpr const char* kGroups[] = {"normal", "slow", "not-compared"};
   uint32_t number = 0;
   for (const Instance& each : view.report->instances) {
     const auto group = static_cast<size_t>(view.report->GroupOf(each));
-    sink.buffer() +=
-        fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{}", number++, each.tid,
-                    kStates[static_cast<size_t>(each.state)], kGroups[group], each.begin.time,
-                    each.begin.lo, each.begin.hi, each.end.time, each.end.lo, each.end.hi,
-                    each.time(), each.instructions, each.cycles);
+    sink.buffer() += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{}", number++, each.tid,
+                                 kStates[static_cast<size_t>(each.state)], kGroups[group],
+                                 each.begin.time, each.begin.lo, each.begin.hi, each.end.time,
+                                 each.end.lo, each.end.hi, each.time(), each.instructions);
     for (const uint64_t time : each.times) sink.buffer() += fmt::format(",{}", time);
     sink.buffer() += '\n';
     sink.Commit();

@@ -38,7 +38,6 @@ std::string ThingsOf(const SpikesView& view, uint64_t count) {
 std::string VerbOf(InstanceMeasure measure) {
   switch (measure) {
     case InstanceMeasure::kTime:
-    case InstanceMeasure::kCycles:
       return "took";
     case InstanceMeasure::kInstructions:
       return "executed";
@@ -60,8 +59,6 @@ std::string NounOf(InstanceMeasure measure) {
       return "time off the CPU";
     case InstanceMeasure::kKernel:
       return "time in the kernel";
-    case InstanceMeasure::kCycles:
-      return "cycles";
   }
   return "time";
 }

@@ -86,7 +86,6 @@ std::string MeasureWords(const SpikesView& view, double value) {
   const char* const sign = value < 0 ? "-" : "";
   if (report.measure == InstanceMeasure::kInstructions)
     return fmt::format("{}{} instructions", sign, whole);
-  if (report.measure == InstanceMeasure::kCycles) return fmt::format("{}{} cycles", sign, whole);
   return sign + DurationWords(whole, report.nanoseconds);
 }
 
