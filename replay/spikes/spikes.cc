@@ -64,6 +64,13 @@ class EdgesByPath {
   std::vector<uint32_t> of_region_;
 };
 
+std::vector<NodeCost> CostsOf(const KeptInstance& kept) {
+  std::vector<NodeCost> costs;
+  costs.reserve(kept.paths.size());
+  for (const auto& [node, cost] : kept.paths) costs.push_back({.node = node, .cost = cost});
+  return costs;
+}
+
 class SpikeFinder {
  public:
   SpikeFinder(const TimelineSources& sources, const std::vector<const ThreadFlow*>& flows,
@@ -218,6 +225,7 @@ Status SpikeFinder::Explain(const InstanceGroups& groups) {
     if (group == InstanceGroup::kNormal) extra -= MeasureOf(i) * scale;
   }
   if (Status status = CheckParts(report_.causes, extra); !status) return status;
+  report_.median_costs = CostsOf(*groups.Kept(report_.median));
   const GroupSums median = groups.Kept(report_.median)->Alone();
   const std::vector<uint32_t> candidates = CandidatesOf(normal_);
   for (const uint32_t number : shown_) {
@@ -233,6 +241,7 @@ Status SpikeFinder::Explain(const InstanceGroups& groups) {
                                  .edges_of = std::ref(edges)});
     const double more = MeasureOf(number) - MeasureOf(report_.median);
     if (Status status = CheckParts(outlier.causes, more); !status) return status;
+    outlier.costs = CostsOf(kept);
     outlier.nearest = NearestOf(kept, candidates, groups);
     outlier.parting = PartingOf(kept, *groups.Kept(outlier.nearest));
     report_.outliers.push_back(std::move(outlier));

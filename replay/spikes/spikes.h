@@ -53,12 +53,19 @@ struct Parting {
   bool is_cut = false;                    // they are the same as far as they were kept
 };
 
+// What one instance spent in a path, without the paths below it.
+struct NodeCost {
+  uint32_t node = 0;  // in SpikeReport::paths
+  PathCost cost;
+};
+
 // A slow instance, against the median of the normal ones and the normal one that is most like it.
 struct Outlier {
   uint32_t number = 0;
-  uint32_t nearest = 0;  // the number of a normal instance
-  Causes causes;         // against the median instance: the parts of what it took more
-  Parting parting;       // from the nearest
+  uint32_t nearest = 0;         // the number of a normal instance
+  Causes causes;                // against the median instance: the parts of what it took more
+  Parting parting;              // from the nearest
+  std::vector<NodeCost> costs;  // of all its paths, by node
 };
 
 struct SpikeReport {
@@ -80,7 +87,8 @@ struct SpikeReport {
   size_t slow = 0;
   size_t normal = 0;
   uint32_t median = 0;  // the number of the normal instance in the middle; where `normal` is not 0
-  Causes causes;        // of all slow ones together
+  std::vector<NodeCost> median_costs;  // of the paths of that instance
+  Causes causes;                       // of all slow ones together
   std::vector<Outlier> outliers;
   std::vector<LossSum> losses;  // in the flow
   std::vector<TimelineFunction> functions;
