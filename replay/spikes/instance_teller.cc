@@ -141,14 +141,32 @@ void InstanceTeller::OnExit(const Call& call, size_t depth, CallExit how, uint64
 void InstanceTeller::OnGap(const UntracedGap& gap, size_t /*depth*/) {
   if (!open_ || on_ != own_) return;
   gap_node_ = detail_ ? NodeOf(gap) : PathTree::kRoot;
-  if (detail_ && gap.cause != UntracedGap::Cause::kSystemCall)
-    ++costs_.Of(plan_.paths.nodes()[gap_node_].parent).entries;
-  if (detail_) ++costs_.Of(gap_node_).entries;
+  if (detail_) CountEntry(gap_node_);
   Advance(walk_.PointOf(plan_.unit, gap.end_tsc, {}), position_);
 }
 
+// An interruption counts at each level: all of them, the function's, the place's.
+void InstanceTeller::CountEntry(uint32_t node) {
+  ++costs_.Of(node).entries;
+  const std::vector<InstancePath>& nodes = plan_.paths.nodes();
+  while (nodes[node].kind == PathKind::kInterrupted &&
+         nodes[nodes[node].parent].kind == PathKind::kInterrupted) {
+    node = nodes[node].parent;
+    ++costs_.Of(node).entries;
+  }
+}
+
 uint32_t InstanceTeller::NodeOf(const UntracedGap& gap) {
-  if (gap.cause != UntracedGap::Cause::kSystemCall) return InterruptedNode();
+  if (gap.cause != UntracedGap::Cause::kSystemCall) {
+    const uint32_t in_function = InterruptedNode();
+    // Interrupts come anywhere: they must not take the room that calls need.
+    if (plan_.paths.nodes().size() > PathTree::kMostNodes / 2) return in_function;
+    return plan_.paths.Find({.parent = in_function,
+                             .kind = PathKind::kInterrupted,
+                             .function = top_function(),
+                             .site = gap.site,
+                             .space = gap.space});
+  }
   return plan_.paths.Find({.parent = top(),
                            .kind = PathKind::kSystemCall,
                            .function = gap.call_number.value_or(CallPath::kNoFunction),
@@ -157,7 +175,7 @@ uint32_t InstanceTeller::NodeOf(const UntracedGap& gap) {
                            .space = gap.space});
 }
 
-// Interruptions come anywhere: what they cost is told together, by the function that they met.
+// The costs of all interruptions are summed up apart from the calls, by the function that they met.
 uint32_t InstanceTeller::InterruptedNode() {
   const uint32_t all =
       plan_.paths.Find({.parent = PathTree::kRoot, .kind = PathKind::kInterrupted});

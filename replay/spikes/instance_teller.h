@@ -92,6 +92,7 @@ class InstanceTeller final : public CallListener {
   void Advance(const TimePoint& until, uint64_t position);
   void Give(TimeClass kind, uint64_t time);
   void GiveIn(uint32_t node, TimeClass kind, uint64_t time);
+  void CountEntry(uint32_t node);
   uint32_t NodeOf(const UntracedGap& gap);
   uint32_t InterruptedNode();
   Frame FrameOf(const Call& call);

@@ -6,6 +6,7 @@
 //       system call nanosleep, made at 0x401090
 //     interrupted
 //       while in slow_path
+//         at 0x401160
 //
 // A recursion is folded: a function that is called while the path has it already, from the same
 // place, is the path's own node again. So the table is bounded by the code, not by the flow. Calls
@@ -38,9 +39,10 @@ struct InstancePath {
   uint32_t function = CallPath::kNoFunction;  // kCall, kInterrupted: its number; kSystemCall: the
                                               // system call's number, or kNoFunction
   uint8_t abi = 0;                            // of a system call: its LinuxAbi
-  uint64_t site = 0;                          // address of the call or jump; 0: not known
-  const AddressSpace* space = nullptr;        // in which `site` lies
-  uint32_t depth = 0;                         // below the root; PathTree fills it in
+  // The address of the call or jump, or of the instruction that was interrupted; 0: not known.
+  uint64_t site = 0;
+  const AddressSpace* space = nullptr;  // in which `site` lies
+  uint32_t depth = 0;                   // below the root; PathTree fills it in
 };
 
 // What one instance spent in one node, without the nodes below it.

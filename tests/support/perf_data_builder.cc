@@ -19,7 +19,8 @@ uint64_t PaddedSize(uint64_t size, uint64_t alignment) {
 void WriteAttr(const Event& event, uint64_t ids_offset, FieldWriter& file) {
   const size_t begin = file.bytes.size();
   file.U32(event.type).U32(kAttrSize).U64(event.config).U64(1).U64(event.sample_type).U64(4);
-  file.U64(event.sample_id_all ? kAttrSampleIdAll : 0);
+  file.U64((event.sample_id_all ? kAttrSampleIdAll : 0) |
+           (event.exclude_kernel ? kAttrExcludeKernel : 0));
   file.bytes.resize(begin + kBranchSampleTypeAt);
   file.U64(event.branch_sample_type);
   file.bytes.resize(begin + kAttrSize);

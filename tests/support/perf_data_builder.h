@@ -43,6 +43,7 @@ struct Event {
   bool sample_id_all = true;
   std::vector<uint64_t> ids;
   uint64_t branch_sample_type = 0;
+  bool exclude_kernel = false;  // only what runs in user mode is traced
 };
 
 class PerfDataBuilder {

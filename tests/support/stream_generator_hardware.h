@@ -78,6 +78,8 @@ class TracingHardware {
   void Sleep(uint64_t cycles) {
     if (options_.tsc) Tick(cycles);
   }
+  // The counter's value at this moment.
+  uint64_t tsc() const { return tsc_ >> 16; }
   // The end: hands out the stream.
   std::vector<uint8_t> Finish(const Node& at, bool stop);
 
@@ -139,7 +141,6 @@ class TracingHardware {
   void Tick(uint64_t cycles);
   void SendMtc();
   void CycIfDue();
-  uint64_t tsc() const { return tsc_ >> 16; }
   void ScheduleMtc();
 
   const GeneratorOptions& options_;

@@ -269,13 +269,16 @@ std::string BranchWords(const SpikesView& view, const Cause& cause) {
 }
 
 std::string InterruptedWords(const SpikesView& view, const Cause& cause) {
-  const std::vector<InstancePath>& nodes = view.report->paths.nodes();
-  std::string text = fmt::format("had {} interruptions rather than {}",
-                                 NumberWords(cause.slow_count), NumberWords(cause.normal_count));
-  const uint32_t function = nodes[cause.inside].function;
-  if (function != CallPath::kNoFunction)
-    text += fmt::format(", mostly in {}", ShortName(view.report->functions[function].name));
-  return text + " (page faults, interrupts, preemption)";
+  const InstancePath& inside = view.report->paths.nodes()[cause.inside];
+  const std::string count = NumberWords(cause.slow_count);
+  std::string text =
+      fmt::format("had {} {} rather than {} (page faults, interrupts, preemption)", count,
+                  count == "1" ? "interruption" : "interruptions", NumberWords(cause.normal_count));
+  if (inside.function == CallPath::kNoFunction) return text;
+  text += fmt::format(", mostly in {}", ShortName(view.report->functions[inside.function].name));
+  if (inside.site != 0)
+    text += fmt::format(" ({})", WordsOf(view, inside.space, inside.site).Full());
+  return text;
 }
 
 // Where nearly all of a cause was spent, if that is further in.
@@ -334,6 +337,10 @@ std::string WhatMeans(const SpikesView& view) {
 CodeWords CauseWords(const SpikesView& view, const Cause& cause) {
   if (cause.kind == CauseKind::kBranch || cause.kind == CauseKind::kTrips)
     return EdgeWords(view, cause.edge);
+  if (cause.kind == CauseKind::kInterrupted) {
+    const InstancePath& inside = view.report->paths.nodes()[cause.inside];
+    return WordsOf(view, inside.space, inside.site);
+  }
   return PlaceOf(view, cause.node);
 }
 

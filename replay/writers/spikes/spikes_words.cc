@@ -107,7 +107,8 @@ std::string PathName(const SpikesView& view, uint32_t number) {
                  : fmt::format("the system call {}", node.function);
     }
     case PathKind::kInterrupted:
-      return "interruptions";
+      if (node.function == CallPath::kNoFunction) return "interruptions";
+      return "interruptions of " + ShortName(view.report->functions[node.function].name);
     case PathKind::kLost:
       return "lost trace";
     case PathKind::kOtherStack:

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: MIT
+#include "tests/spikes/assembled_recording.h"
+
+#include <sstream>
+
+#include "flowback/model/recording.h"
+#include "tests/support/perf_data_builder.h"
+
+namespace flowback::spikes {
+namespace {
+
+using support::FieldWriter;
+using support::PerfDataBuilder;
+using support::Trailer;
+
+constexpr uint32_t kSwitch = 14, kSwitchCpuWide = 15;
+constexpr uint16_t kOut = 0x2000;
+constexpr uint64_t kCyc = 1 << 1, kMtc = 1 << 9, kTsc = 1 << 10, kNoReturnCompression = 1 << 11;
+constexpr uint64_t kBranches = 1 << 13, kMtcPeriod = 3 << 14;
+
+uint64_t ConfigOf(const testing::GeneratorOptions& options) {
+  uint64_t config = 1 | kBranches;
+  if (options.tsc) config |= kTsc;
+  if (options.mtc) config |= kMtc | kMtcPeriod;
+  if (options.cyc) config |= kCyc;
+  if (!options.return_compression) config |= kNoReturnCompression;
+  return config;
+}
+
+PerfDataBuilder FileFor(const testing::GeneratorOptions& options) {
+  PerfDataBuilder file;
+  file.AddEvent({.config = ConfigOf(options),
+                 .sample_type = PerfDataBuilder::kUsualSampleType,
+                 .ids = {100},
+                 .exclude_kernel = true});
+  file.AddEvent({1, 9, PerfDataBuilder::kUsualSampleType, true, {102}});
+  std::vector<uint64_t> info = PerfDataBuilder::UsualPtInfo();
+  info[12] = testing::kTscPerCtcNumerator;
+  info[13] = testing::kTscPerCtcDenominator;
+  file.AuxtraceInfo(info);
+  return file;
+}
+
+void WriteSwitch(PerfDataBuilder& file, const CpuSwitch& change, SwitchRecords records,
+                 Trailer trailer) {
+  const bool wide = records == SwitchRecords::kCpuWide;
+  const auto write = [&](int32_t who, int32_t other, bool out) {
+    trailer.pid = who == 0 ? 0 : kServer;
+    trailer.tid = who;
+    FieldWriter body;
+    if (wide) body.U32(other == 0 ? 0 : kServer).U32(static_cast<uint32_t>(other));
+    file.KernelRecord(wide ? kSwitchCpuWide : kSwitch, out ? kOut : 0, std::move(body), trailer);
+  };
+  const int32_t other = change.neighbour ? kNeighbour : 0;
+  const int32_t from = change.to_server ? other : kServer;
+  const int32_t to = change.to_server ? kServer : other;
+  if (wide || from != 0) write(from, to, true);
+  if (wide || to != 0) write(to, from, false);
+}
+
+}  // namespace
+
+AssembledRecording::AssembledRecording(const AssembledCode& code, AssembledServer& server,
+                                       const testing::GeneratorOptions& options,
+                                       SwitchRecords switches) {
+  const std::vector<uint8_t> trace = server.Finish();
+  Write(code, trace, server.switches, options, switches);
+}
+
+void AssembledRecording::Write(const AssembledCode& code, const std::vector<uint8_t>& trace,
+                               const std::vector<CpuSwitch>& switches,
+                               const testing::GeneratorOptions& options, SwitchRecords records) {
+  PerfDataBuilder file = FileFor(options);
+  Trailer trailer{.time = TimeOf(1), .pid = kServer, .tid = kServer, .cpu = 0, .id = 102};
+  file.Comm(kServer, kServer, "server", true, trailer);
+  file.Mmap2(kServer, code.address, code.size, code.offset, code.path, trailer);
+  file.ItraceStart(kServer, kServer, trailer);
+  if (records == SwitchRecords::kCpuWide) {
+    file.Fork(kServer, kNeighbour, kServer, kServer, trailer);
+    trailer.tid = kNeighbour;
+    file.Comm(kServer, kNeighbour, "neighbour", false, trailer);
+  }
+  for (const CpuSwitch& change : switches) {
+    if (records == SwitchRecords::kNone) break;
+    trailer.time = TimeOf(change.tsc);
+    WriteSwitch(file, change, records, trailer);
+  }
+  file.Auxtrace(0, 0, -1, 0, trace);
+  const std::vector<uint8_t> bytes = file.Build();
+  folder_.Write("perf.data", {bytes.begin(), bytes.end()});
+}
+
+uint64_t AssembledRecording::TimeOf(uint64_t tsc) {
+  return TimeConversion{.shift = 31, .mult = 894784853, .zero = 1000000000000}.ToNanoseconds(tsc);
+}
+
+test::ProgramResult AssembledRecording::Run(std::vector<std::string> words) const {
+  words.insert(words.begin(), {"spikes", folder_.File("perf.data"), "handle", "--cache-dir",
+                               folder_.File("cache")});
+  return test::RunFlowback(words);
+}
+
+nlohmann::json AssembledRecording::Json(std::vector<std::string> words) const {
+  words.emplace_back("--json");
+  return nlohmann::json::parse(Run(words).out, nullptr, false);
+}
+
+std::vector<std::map<std::string, std::string>> AssembledRecording::Instances() const {
+  const std::string path = folder_.File("instances.csv");
+  Run({"--save-instances", path});
+  const auto cells_of = [](const std::string& line) {
+    std::vector<std::string> cells;
+    std::istringstream stream(line);
+    for (std::string cell; std::getline(stream, cell, ',');) cells.push_back(cell);
+    return cells;
+  };
+  const std::vector<std::string> lines = test::Lines(test::ReadFile(path));
+  std::vector<std::map<std::string, std::string>> rows;
+  if (lines.empty()) return rows;
+  const std::vector<std::string> names = cells_of(lines.front());
+  for (size_t i = 1; i < lines.size(); ++i) {
+    const std::vector<std::string> cells = cells_of(lines[i]);
+    std::map<std::string, std::string> row;
+    for (size_t column = 0; column < cells.size(); ++column) row[names[column]] = cells[column];
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+}  // namespace flowback::spikes

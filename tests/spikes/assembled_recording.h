@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT
+// What AssembledServer executed, as a perf.data file and as a person asks for it.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "tests/cli/run_program.h"
+#include "tests/spikes/assembled_server.h"
+
+namespace flowback::spikes {
+
+inline constexpr int32_t kServer = 4000, kNeighbour = 4001;  // thread ids
+
+// Which records tell of switches.
+enum class SwitchRecords : uint8_t {
+  kNone,
+  kOwn,      // SWITCH records of the server's thread
+  kCpuWide,  // SWITCH_CPU_WIDE records, which name the next thread
+};
+
+class AssembledRecording {
+ public:
+  // Writes the recording of a server that has not finished yet, and finishes it.
+  AssembledRecording(const AssembledCode& code, AssembledServer& server,
+                     const testing::GeneratorOptions& options, SwitchRecords switches);
+
+  // Runs `flowback spikes RECORDING handle` with these words more, with a cache of its own.
+  test::ProgramResult Run(std::vector<std::string> words) const;
+  // Returns its JSON; null: it failed.
+  nlohmann::json Json(std::vector<std::string> words = {}) const;
+  // Returns the rows of --save-instances, by column.
+  std::vector<std::map<std::string, std::string>> Instances() const;
+  // Nanoseconds of a value of the counter.
+  static uint64_t TimeOf(uint64_t tsc);
+
+ private:
+  void Write(const AssembledCode& code, const std::vector<uint8_t>& trace,
+             const std::vector<CpuSwitch>& switches, const testing::GeneratorOptions& options,
+             SwitchRecords records);
+
+  test::ScratchFolder folder_;
+};
+
+}  // namespace flowback::spikes
