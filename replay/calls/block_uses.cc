@@ -79,11 +79,13 @@ BlockUses::OfBlocks BlockUses::OfTable(const BlockTable& table) {
     of_table_->plain.resize(2 * table.size(), BlockRuns::kNoCount);
     of_table_->ways.resize(2 * table.size());
     of_table_->entries.resize(table.size());
+    of_table_->jumps.resize(table.size());
   }
   return {.uses = of_table_->uses.data(),
           .plain = of_table_->plain.data(),
           .ways = of_table_->ways.data(),
-          .entries = of_table_->entries.data()};
+          .entries = of_table_->entries.data(),
+          .jumps = of_table_->jumps.data()};
 }
 
 StackUse BlockUses::Look(const BlockTable& table, const CodeBlock& block) {

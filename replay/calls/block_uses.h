@@ -16,11 +16,25 @@ class BlockUses {
  public:
   StackUse Of(const BlockRun& run);
   // How a step ends, where it does no more to the stack than calls and returns do.
-  enum class Way : uint8_t { kOther, kCall, kReturn };
+  enum class Way : uint8_t {
+    kOther,
+    kCall,
+    kReturn,
+    kJump,      // an indirect jump that has stayed in its function
+    kStubJump,  // an indirect jump from a procedure linkage table's stub
+  };
   // A block as where a call leads to.
   struct Entry {
-    uint64_t function = 0;  // FunctionPiece::id
-    bool is_usual = false;  // it was looked at, and is no stub
+    uint64_t function = 0;   // FunctionPiece::id
+    bool is_usual = false;   // it was looked at, and is no stub
+    bool is_stub = false;    // it was looked at, and is a stub
+    bool ends_stub = false;  // a stub's jump has led there, and it is a function's entry
+  };
+  // Addresses of the function that an indirect jump is in, half-open.
+  struct Within {
+    uint64_t begin = 0;
+    uint64_t end = 0;
+    bool Holds(uint64_t address) const { return address >= begin && address < end; }
   };
   // Of the table's blocks; valid until the next call.
   struct OfBlocks {
@@ -30,6 +44,7 @@ class BlockUses {
     int32_t* plain = nullptr;
     Way* ways = nullptr;       // by step
     Entry* entries = nullptr;  // by number
+    Within* jumps = nullptr;   // by number, of blocks with Way::kJump
   };
   static constexpr uint8_t kNotLooked = 0xff;
   OfBlocks OfTable(const BlockTable& table);
@@ -60,6 +75,7 @@ class BlockUses {
     std::vector<int32_t> plain;
     std::vector<Way> ways;
     std::vector<Entry> entries;
+    std::vector<Within> jumps;
   };
 
   std::unordered_map<const BlockTable*, Table> tables_;

@@ -94,10 +94,16 @@ class CallStack::Impl {
   bool CanCount() const { return !stop_.active && !stacks_.calls().empty(); }
   void CountOnly(uint64_t instructions);
   bool StaysInPiece(const BlockRuns& runs, const AddressSpace* space);
+  void LearnPlain(const BlockRuns& runs, const BlockUses::OfBlocks& known);
   void LearnWay(const BlockRuns& runs, StackUse use, const BlockUses::OfBlocks& known);
+  void LearnCall(const BlockRuns& runs, const BlockUses::OfBlocks& known);
+  void LearnStub(const BlockRuns& runs, const BlockUses::OfBlocks& known);
   void FollowUsual(BlockRuns& runs, const BlockUses::OfBlocks& known);
+  bool FollowWay(BlockRuns& runs, const BlockUses::OfBlocks& known);
   bool CallsUsually(BlockRuns& runs, const BlockUses::Entry& entry);
+  bool CallsThroughStub(BlockRuns& runs, const BlockUses::OfBlocks& known);
   bool ReturnsUsually(BlockRuns& runs);
+  bool JumpsWithin(BlockRuns& runs, const BlockUses::OfBlocks& known);
   void AddMove(bool enters, CallEntry entry, uint64_t entry_ip, uint64_t value);
   void TellMoves();
   void PassNext(BlockRuns& runs, uint16_t instructions);

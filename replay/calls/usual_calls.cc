@@ -45,9 +45,7 @@ void CallStack::Impl::OnBlocks(const BlockBatch& batch) {
     }
     space_ = space;
     CountOnly(runs.block().count);
-    // An indirect jump may lead elsewhere the next time.
-    if (!runs.taken() || runs.block().last != InstructionClass::kIndirectJump)
-      known.plain[runs.step().value] = runs.block().count;
+    LearnPlain(runs, known);
   } while (!runs.IsLast());
   TellMoves();
 }
@@ -108,6 +106,38 @@ void CallStack::Impl::TellMoves() {
   return true;
 }
 
+// A call of a stub which jumps on to the function itself: both are one call.
+[[gnu::always_inline]] inline bool CallStack::Impl::CallsThroughStub(
+    BlockRuns& runs, const BlockUses::OfBlocks& known) {
+  if (!runs.HasThree() || !stacks_.HasRoom() ||
+      known.ways[runs.second_step().value] != BlockUses::Way::kStubJump)
+    return false;
+  const BlockTable& table = runs.table();
+  const BlockUses::Entry& entry = known.entries[runs.third_step().number()];
+  const CodeBlock& block = table[runs.next_step().number()];
+  const uint64_t after = block.address + block.size;
+  if (!entry.ends_stub || table[runs.second_step().number()].address == after) return false;
+  const uint64_t target = table[runs.third_step().number()].address;
+  PassNext(runs, block.count);
+  stacks_.PushUsual(target, block.LastAddress(), after, entry.function, space_);
+  calls().back().via_stub = true;
+  if (wants_usual_ == UsualMoves::kTogether)
+    AddMove(true, CallEntry::kCall, target, entry.function);
+  PassNext(runs, table[runs.next_step().number()].count);
+  if (wants_usual_ == UsualMoves::kEach) listener_.OnEnter(calls().back(), calls().size() - 1);
+  return true;
+}
+
+[[gnu::always_inline]] inline bool CallStack::Impl::JumpsWithin(BlockRuns& runs,
+                                                                const BlockUses::OfBlocks& known) {
+  const BlockTable& table = runs.table();
+  const uint32_t number = runs.next_step().number();
+  if (!known.jumps[number].Holds(table[runs.second_step().number()].address)) return false;
+  CountOnly(table[number].count);
+  runs.Skip(table[number].count);
+  return true;
+}
+
 [[gnu::always_inline]] inline bool CallStack::Impl::ReturnsUsually(BlockRuns& runs) {
   const BlockTable& table = runs.table();
   const Call& top = calls().back();
@@ -131,25 +161,78 @@ void CallStack::Impl::FollowUsual(BlockRuns& runs, const BlockUses::OfBlocks& kn
   for (;;) {
     CountOnly(runs.PassOver(known.plain));
     if (!runs.HasTwo() || !stacks_.announced()) return;
-    const BlockUses::Way way = known.ways[runs.next_step().value];
-    if (way == BlockUses::Way::kCall) {
-      if (!CallsUsually(runs, known.entries[runs.second_step().number()])) return;
-    } else if (way != BlockUses::Way::kReturn || !ReturnsUsually(runs)) {
-      return;
-    }
+    if (!FollowWay(runs, known)) return;
   }
+}
+
+// Returns whether the next step was passed over.
+[[gnu::always_inline]] inline bool CallStack::Impl::FollowWay(BlockRuns& runs,
+                                                              const BlockUses::OfBlocks& known) {
+  switch (known.ways[runs.next_step().value]) {
+    case BlockUses::Way::kCall: {
+      const BlockUses::Entry& entry = known.entries[runs.second_step().number()];
+      return entry.is_stub ? CallsThroughStub(runs, known) : CallsUsually(runs, entry);
+    }
+    case BlockUses::Way::kReturn:
+      return ReturnsUsually(runs);
+    case BlockUses::Way::kJump:
+      return JumpsWithin(runs, known);
+    case BlockUses::Way::kStubJump:
+    case BlockUses::Way::kOther:
+      return false;
+  }
+  return false;
+}
+
+// An indirect jump may lead elsewhere the next time.
+void CallStack::Impl::LearnPlain(const BlockRuns& runs, const BlockUses::OfBlocks& known) {
+  if (!runs.taken() || runs.block().last != InstructionClass::kIndirectJump) {
+    known.plain[runs.step().value] = runs.block().count;
+    return;
+  }
+  const FunctionPiece& piece = PieceAt(&runs.table().space(), runs.block().LastAddress());
+  known.ways[runs.step().value] = BlockUses::Way::kJump;
+  known.jumps[runs.step().number()] = {.begin = piece.begin, .end = piece.end};
 }
 
 // What is asked about blocks that call and return as most do is found out once.
 void CallStack::Impl::LearnWay(const BlockRuns& runs, StackUse use,
                                const BlockUses::OfBlocks& known) {
   if (runs.IsLast() || !runs.taken() || use.flags != 0 || use.keeps != 0) return;
-  const InstructionClass last = runs.block().last;
-  if (last == InstructionClass::kReturn) known.ways[runs.step().value] = BlockUses::Way::kReturn;
-  if (last != InstructionClass::kCall && last != InstructionClass::kIndirectCall) return;
+  switch (runs.block().last) {
+    case InstructionClass::kReturn:
+      known.ways[runs.step().value] = BlockUses::Way::kReturn;
+      return;
+    case InstructionClass::kCall:
+    case InstructionClass::kIndirectCall:
+      return LearnCall(runs, known);
+    case InstructionClass::kIndirectJump:
+      return LearnStub(runs, known);
+    default:
+      return;
+  }
+}
+
+void CallStack::Impl::LearnCall(const BlockRuns& runs, const BlockUses::OfBlocks& known) {
   known.ways[runs.step().value] = BlockUses::Way::kCall;
+  BlockUses::Entry& entry = known.entries[runs.next_step().number()];
+  if (entry.is_usual || entry.is_stub) return;
   const FunctionPiece target = PieceAt(&runs.table().space(), runs.next());
-  known.entries[runs.next_step().number()] = {.function = target.id, .is_usual = !target.is_stub};
+  entry.function = target.id;
+  entry.is_usual = !target.is_stub;
+  entry.is_stub = target.is_stub;
+}
+
+// Where a stub's jump has led to.
+void CallStack::Impl::LearnStub(const BlockRuns& runs, const BlockUses::OfBlocks& known) {
+  const AddressSpace* const space = &runs.table().space();
+  BlockUses::Entry& entry = known.entries[runs.next_step().number()];
+  if (entry.ends_stub || !PieceAt(space, runs.block().LastAddress()).is_stub) return;
+  known.ways[runs.step().value] = BlockUses::Way::kStubJump;
+  const FunctionPiece target = PieceAt(space, runs.next());
+  if (target.id == 0 || !target.is_entry || target.is_stub || target.begin != runs.next()) return;
+  entry.function = target.id;
+  entry.ends_stub = true;
 }
 
 // Whether there is nothing but instructions to count.
@@ -159,7 +242,13 @@ bool CallStack::Impl::StaysInPiece(const BlockRuns& runs, const AddressSpace* sp
   const bool jumps = block.last == InstructionClass::kConditional ||
                      block.last == InstructionClass::kJump ||
                      block.last == InstructionClass::kIndirectJump;
-  return jumps && PieceAt(space, block.LastAddress()).Holds(runs.next());
+  if (!jumps) return false;
+  const FunctionPiece from = PieceAt(space, block.LastAddress());
+  if (from.Holds(runs.next())) return true;
+  if (block.last == InstructionClass::kIndirectJump) return false;
+  // To another piece of the function, or to what no symbol covers.
+  const uint64_t to = functions_.Find(space, runs.next()).id;
+  return to == 0 || to == from.id;
 }
 
 }  // namespace flowback

@@ -218,6 +218,9 @@ class BlockRuns {
   // Whether two steps come yet, the first of them is next_step(), and the other one.
   bool HasTwo() const { return next_ + 2 <= batch_.steps.size(); }
   BlockStep second_step() const { return batch_.steps[next_ + 1]; }
+  // The same for three.
+  bool HasThree() const { return next_ + 3 <= batch_.steps.size(); }
+  BlockStep third_step() const { return batch_.steps[next_ + 2]; }
   // Passes over next_step(), which has so many instructions; end() is about it then.
   void Skip(uint16_t instructions) {
     ++next_;
