@@ -65,6 +65,8 @@ COMMANDS = [
     "timeline", "timeline --json", "timeline --overview", "timeline --overview --json", "timeline --at 50%",
     "timeline --svg @", "timeline --html @",
     "stack --at end", "stack --at 50% --json",
+    "spikes --function step", "spikes --function step --json", "spikes --function step --save-instances @",
+    "spikes --auto --by instructions",
     "coverage --by-thread --object same_*", "coverage --save @ --object same_*",
     *[f"coverage --object same_* --format {kind}"
       for kind in "summary json lcov cobertura llvm-json drcov annotate html".split()],
