@@ -38,6 +38,7 @@ struct SpikesWords {
   std::string function;
   std::string start;
   std::string stop;
+  std::string region;
   std::string by;
   std::string over;
   std::string min_duration;
@@ -48,6 +49,8 @@ struct SpikesWords {
   uint64_t least_time = 0;
 
   bool has_places() const { return !start.empty(); }
+  // Instances are other than calls of `function`.
+  bool names_otherwise() const { return has_places() || automatic || !region.empty(); }
 };
 
 // One run of the command.
@@ -61,6 +64,7 @@ class SpikesJob final : public ReadingJob {
   Status Run(Output& output) override;
   bool MeetsAllLosses() const override { return true; }
   void WarnOfResult() override;
+  void WarnOfUnnamedRegions() const;
 
   Status UnderstandRegion();
   Status ChooseLoop(const TimelineSources& sources, const std::vector<const ThreadFlow*>& flows);
@@ -74,6 +78,7 @@ class SpikesJob final : public ReadingJob {
   std::optional<NamePattern> pattern_;
   std::optional<FunctionMatch> match_;
   std::optional<RegionPlaces> places_;
+  std::optional<ProgramRegions> regions_;
   std::vector<RequestLoop> loops_;  // the first one is chosen
   TimeSpan span_;
   std::optional<SpikeReport> report_;
@@ -118,9 +123,11 @@ Status SpikesJob::UnderstandRegion() {
     return {};
   }
   if (words_.automatic) return {};
-  Result<NamePattern> pattern = NamePattern::Parse(words_.function);
+  const bool is_region = !words_.region.empty();
+  Result<NamePattern> pattern = NamePattern::Parse(is_region ? words_.region : words_.function);
   if (!pattern) return Fail(pattern.error());
   pattern_ = *pattern;
+  if (is_region) return {};
   match_.emplace(*std::move(pattern), names_.symbolizer);
   return {};
 }
@@ -149,6 +156,7 @@ bool SpikesJob::IsChosen(const AddressSpace* space, uint64_t ip) const {
 
 std::string SpikesJob::Region() const {
   if (words_.has_places()) return fmt::format("{} to {}", words_.start, words_.stop);
+  if (!words_.region.empty()) return fmt::format("the region {}", words_.region);
   return words_.automatic && !loops_.empty() ? loops_.front().function.name : words_.function;
 }
 
@@ -168,6 +176,7 @@ SpikeOptions SpikesJob::Options() {
       return (*match_)(space, ip);
     };
   if (places_) options.places = &*places_;
+  if (regions_) options.regions = &*regions_;
   for (const InstanceMeasure measure : kMeasures)
     if (words_.by == Name(measure)) options.measure = measure;
   return options;
@@ -185,7 +194,7 @@ SpikesView SpikesJob::View() {
   view.recorded_path = opened_.TimelineInput().recorded_path;
   view.input = opened_.InputName();
   view.region = Region();
-  view.is_function = !words_.has_places();
+  view.is_function = !words_.has_places() && !regions_;
   view.loops = loops_;
   const bool is_terminal = words_.reader.output.empty();
   view.width = is_terminal ? TerminalWidth(STDOUT_FILENO, kInFiles) : kInFiles;
@@ -201,6 +210,9 @@ Status SpikesJob::Run(Output& output) {
   const TimelineSources sources = opened_.TimelineInput();
   if (words_.automatic)
     if (Status status = ChooseLoop(sources, flows); !status) return status;
+  if (!words_.region.empty())
+    regions_.emplace(sources.functions, names_.symbolizer,
+                     [this](const std::string& name) { return pattern_->Matches(name); });
   const auto known =
       LoadTimes(opened_.recording(), opened_.inputs(), opened_.CacheFor(CachedResult::kLasting));
   Result<SpikeReport> report = known && known->losses.empty()
@@ -224,8 +236,39 @@ Status SpikesJob::SaveInstances(const SpikesView& view) const {
   return file->Finish();
 }
 
+// What regions the flow has instead.
+std::string WhichRegions(const ProgramRegions& regions) {
+  constexpr size_t kMostNames = 8;
+  if (regions.counts().empty()) return ": the flow has no call of flowback_region_begin";
+  std::string text = "; these were: ";
+  size_t names = 0;
+  for (const auto& [name, count] : regions.counts()) {
+    if (names == kMostNames) return text + ", ...";
+    text += fmt::format("{}{} ({})", names++ == 0 ? "" : ", ",
+                        name.empty() ? "some whose names the code does not tell" : name, count);
+  }
+  return text;
+}
+
+void SpikesJob::WarnOfUnnamedRegions() const {
+  const uint64_t unnamed = report_->unnamed_regions;
+  if (unnamed == 0 || report_->instances.empty()) return;
+  Warn(fmt::format("{}: {} left out, of which the code does not tell the name: it is made when the "
+                   "program runs",
+                   opened_.InputName(),
+                   unnamed == 1 ? "1 region is" : fmt::format("{} regions are", unnamed)),
+       {"names that are literals in the call"});
+}
+
 void SpikesJob::WarnOfResult() {
-  if (!report_ || !report_->instances.empty()) return;
+  if (!report_) return;
+  WarnOfUnnamedRegions();
+  if (!report_->instances.empty()) return;
+  if (regions_)
+    return Warn(fmt::format("{}: {} was never begun{}", opened_.InputName(), Region(),
+                            WhichRegions(*regions_)),
+                {"the names that `flowback info` lists; regions are found in programs that have "
+                 "their symbols and call flowback_region_begin"});
   if (!pattern_)
     return Warn(fmt::format("{}: {}: the flow never came from the one to the other",
                             opened_.InputName(), Region()),
@@ -248,6 +291,9 @@ void AddSpikesOptions(CLI::App& app, SpikesWords& words, ReaderWords&) {
   CLI::Option* const stop = app.add_option("--stop", words.stop, "... up to that one");
   start->needs(stop);
   stop->needs(start);
+  app.add_option("--region", words.region,
+                 "instead: a region that the program names itself (flowback/self.h); also a "
+                 "pattern");
   app.add_flag("--auto", words.automatic,
                "instead: calls of the function that looks most like the handler of requests: what "
                "an outermost loop calls again and again")
@@ -268,7 +314,7 @@ void AddSpikesOptions(CLI::App& app, SpikesWords& words, ReaderWords&) {
 // One word alone that names no file is the function, of perf.data.
 void UnderstandOneWord(SpikesWords& words) {
   std::error_code ignored;
-  if (!words.function.empty() || words.has_places() || words.automatic) return;
+  if (!words.function.empty() || words.names_otherwise()) return;
   if (std::filesystem::exists(words.reader.open.input, ignored)) return;
   words.function = std::exchange(words.reader.open.input, "perf.data");
 }
@@ -276,12 +322,14 @@ void UnderstandOneWord(SpikesWords& words) {
 Status UnderstandSpikes(const CLI::App& app, SpikesWords& words) {
   if (app.count("INPUT") != 0) UnderstandOneWord(words);
   const bool names_none = words.function.empty();
-  if (names_none == !(words.has_places() || words.automatic))
-    return Fail(Error(ErrorCode::kUsage, names_none ? "which calls are to be compared?"
-                                                    : "a function, --start and --auto exclude each "
-                                                      "other")
-                    .Remedy("`flowback spikes RECORDING FUNC`, --start A --stop B, or --auto; "
-                            "`timeline` lists the functions"));
+  if (names_none == !words.names_otherwise() || (words.has_places() && !words.region.empty()) ||
+      (words.automatic && !words.region.empty()))
+    return Fail(Error(ErrorCode::kUsage, names_none && !words.names_otherwise()
+                                             ? "which calls are to be compared?"
+                                             : "a function, --start, --region and --auto exclude "
+                                               "each other")
+                    .Remedy("`flowback spikes RECORDING FUNC`, --start A --stop B, --region NAME, "
+                            "or --auto; `timeline` lists the functions"));
   if (!words.over.empty()) {
     Result<SlowLimit> limit = SlowLimit::Parse(words.over);
     if (!limit) return Fail(limit.error());

@@ -121,7 +121,8 @@ InstancePlan SpikeFinder::PlanFor(InstanceSink& sink, bool call_numbers) {
           .functions = functions_,
           .paths = report_.paths,
           .sink = sink,
-          .call_numbers = call_numbers};
+          .call_numbers = call_numbers,
+          .regions = options_.regions};
 }
 
 Result<SpikeReport> SpikeFinder::Find() {
@@ -140,6 +141,7 @@ Status SpikeFinder::Measure() {
   if (Status status = player_.Play(flows_, instances); !status) return status;
   report_.instances = std::move(list.instances);
   report_.left_out = list.left_out;
+  if (options_.regions != nullptr) report_.unnamed_regions = options_.regions->unnamed();
   report_.losses = instances.TakeLosses();
   for (const Instance& instance : report_.instances)
     ++report_.states[static_cast<size_t>(instance.state)];

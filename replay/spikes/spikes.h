@@ -25,6 +25,7 @@
 #include "replay/spikes/instance.h"
 #include "replay/spikes/instance_groups.h"
 #include "replay/spikes/path_tree.h"
+#include "replay/spikes/program_regions.h"
 #include "replay/spikes/region_places.h"
 #include "replay/spikes/slowness.h"
 
@@ -37,6 +38,7 @@ struct SpikeOptions {
   // Whether a call of the function that is entered there is an instance. Empty: `places` tell.
   std::function<bool(const AddressSpace* space, uint64_t entry_ip)> is_region{};
   const RegionPlaces* places = nullptr;  // must outlive the call
+  ProgramRegions* regions = nullptr;     // likewise
   // Empty: the time; of an emulated recording the instructions, or, where none stands out by them,
   // the time in the kernel from a millisecond on.
   std::optional<InstanceMeasure> measure{};
@@ -80,6 +82,7 @@ struct SpikeReport {
   size_t slow_in_kernel = 0;  // so many stood out by that, if they are compared by instructions
   std::vector<Instance> instances;  // by number, at most kMostInstances
   uint64_t left_out = 0;            // instances beyond these
+  uint64_t unnamed_regions = 0;     // of the program's own, whose names its code does not tell
   std::array<size_t, kInstanceStates> states{};
   std::vector<uint64_t> sorted;  // the measures of the whole instances
   Distribution distribution;     // of these
