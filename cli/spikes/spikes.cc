@@ -22,8 +22,10 @@
 #include "cli/spikes/place_match.h"
 #include "cli/text/status.h"
 #include "cli/text/terminal.h"
+#include "replay/spikes/kept_spikes.h"
 #include "replay/spikes/request_loops.h"
 #include "replay/timeline/kept_times.h"
+#include "replay/timeline/thread_times.h"
 #include "replay/writers/spikes/spikes_view.h"
 #include "replay/writers/writers.h"
 
@@ -51,6 +53,13 @@ struct SpikesWords {
   bool has_places() const { return !start.empty(); }
   // Instances are other than calls of `function`.
   bool names_otherwise() const { return has_places() || automatic || !region.empty(); }
+  // What instances are, as the cache is asked for them: different for any two regions.
+  std::string Region() const {
+    std::string text;
+    for (const std::string& word : {function, start, stop, region})
+      text += fmt::format("{} {} ", word.size(), word);
+    return text + (automatic ? "auto" : "");
+  }
 };
 
 // One run of the command.
@@ -62,12 +71,15 @@ class SpikesJob final : public ReadingJob {
  private:
   Status Prepare() override;
   Status Run(Output& output) override;
+  void Keep() const override;
   bool MeetsAllLosses() const override { return true; }
   void WarnOfResult() override;
   void WarnOfUnnamedRegions() const;
 
   Status UnderstandRegion();
-  Status ChooseLoop(const TimelineSources& sources, const std::vector<const ThreadFlow*>& flows);
+  Status ChooseLoop();
+  Status FindLoops();
+  Status FindReport();
   bool IsChosen(const AddressSpace* space, uint64_t ip) const;
   std::string Region() const;
   Status SaveInstances(const SpikesView& view) const;
@@ -81,6 +93,11 @@ class SpikesJob final : public ReadingJob {
   std::optional<ProgramRegions> regions_;
   std::vector<RequestLoop> loops_;  // the first one is chosen
   TimeSpan span_;
+  SpikeOptions options_;
+  std::vector<const ThreadFlow*> flows_;
+  std::optional<TimelineSources> sources_;
+  std::optional<KeptSpikes> kept_;
+  bool loops_were_kept_ = false;
   std::optional<SpikeReport> report_;
 };
 
@@ -132,12 +149,21 @@ Status SpikesJob::UnderstandRegion() {
   return {};
 }
 
-Status SpikesJob::ChooseLoop(const TimelineSources& sources,
-                             const std::vector<const ThreadFlow*>& flows) {
+Status SpikesJob::FindLoops() {
+  if (auto kept = kept_->LoadLoops()) {
+    loops_ = *std::move(kept);
+    loops_were_kept_ = true;
+    return {};
+  }
   Result<std::vector<RequestLoop>> loops =
-      FindRequestLoops(sources, flows, words_.reader.ThreadCount(), words_.reader.in_flight);
+      FindRequestLoops(*sources_, flows_, words_.reader.ThreadCount(), words_.reader.in_flight);
   if (!loops) return Fail(loops.error());
   loops_ = *std::move(loops);
+  return {};
+}
+
+Status SpikesJob::ChooseLoop() {
+  if (Status status = FindLoops(); !status) return status;
   if (!loops_.empty()) return {};
   return Fail(Error(ErrorCode::kUsage,
                     fmt::format("{}: --auto: no function is called again and again in a loop, by a "
@@ -206,26 +232,43 @@ Status SpikesJob::Run(Output& output) {
   opened_.AddKnownLosses();
   constexpr uint64_t kPasses = 3;  // for the times, the instances, and what they did
   const WorkProgress progress = opened_.ShowProgress("spikes", kPasses * opened_.trace_bytes());
-  const std::vector<const ThreadFlow*> flows = FlowsOf(opened_.threads().owners());
-  const TimelineSources sources = opened_.TimelineInput();
+  flows_ = FlowsOf(opened_.threads().owners());
+  sources_.emplace(opened_.TimelineInput());
+  kept_.emplace(*sources_, flows_, words_.Region(), opened_.CacheFor(CachedResult::kTimeline));
   if (words_.automatic)
-    if (Status status = ChooseLoop(sources, flows); !status) return status;
+    if (Status status = ChooseLoop(); !status) return status;
   if (!words_.region.empty())
-    regions_.emplace(sources.functions, names_.symbolizer,
+    regions_.emplace(sources_->functions, names_.symbolizer,
                      [this](const std::string& name) { return pattern_->Matches(name); });
-  const auto known =
-      LoadTimes(opened_.recording(), opened_.inputs(), opened_.CacheFor(CachedResult::kLasting));
-  Result<SpikeReport> report = known && known->losses.empty()
-                                   ? FindSpikes(sources, flows, Options(), known->accounts)
-                                   : FindSpikes(sources, flows, Options());
-  if (!report) return Fail(report.error());
-  report_ = *std::move(report);
+  if (Status status = FindReport(); !status) return status;
   for (const LossSum& sum : report_->losses)
     opened_.losses().Add(
         {.cause = sum.cause, .end = sum.bytes, .detail = {}, .code = sum.code, .count = sum.count});
   const SpikesView view = View();
   FindWriter<SpikesWriter>(words_.reader.json ? "json" : "text")->write(view, output);
   return SaveInstances(view);
+}
+
+Status SpikesJob::FindReport() {
+  const auto times = [this]() -> Result<TimeAccounts> {
+    auto known =
+        LoadTimes(opened_.recording(), opened_.inputs(), opened_.CacheFor(CachedResult::kLasting));
+    if (known && known->losses.empty()) return std::move(known->accounts);
+    return AccountTimes(*sources_);
+  };
+  options_ = Options();
+  Result<SpikeReport> report = FindSpikes(*sources_, flows_, options_, times, &*kept_);
+  if (!report) return Fail(report.error());
+  report_ = *std::move(report);
+  return {};
+}
+
+// A region that never ran is not kept: a later command could not say which functions its name may
+// have meant.
+void SpikesJob::Keep() const {
+  if (!report_ || report_->instances.empty() || !opened_.MayKeepResults()) return;
+  if (words_.automatic && !loops_were_kept_) kept_->KeepLoops(loops_);
+  kept_->Keep(options_, *report_);
 }
 
 Status SpikesJob::SaveInstances(const SpikesView& view) const {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Why the slow instances of a region were slow.
 //
-//   Result<SpikeReport> report = FindSpikes(session.TimelineInput(), flows, options);
+//   Result<SpikeReport> report = FindSpikes(sources, flows, options,
+//                                           [&] { return AccountTimes(sources); });
 //
 // Two passes over the flow. The first measures the instances; the threshold of slowness follows
 // from their distribution. The second sums up, for the slow ones and for the normal ones, what each
@@ -111,14 +112,17 @@ struct SpikeReport {
   uint64_t least_time = 0;
 };
 
-// `accounts` are the threads' times, with spans. Errors: as Player::Play's; kSystem where the parts
-// of what was extra do not add up.
+class KeptSpikes;
+
+// Learns the threads' times, with spans.
+using TimesOf = std::function<Result<TimeAccounts>()>;
+
+// `times` is called if a pass over the flow is made at all. What `kept` holds is not found out
+// again; null: nothing is kept. Errors: as those of `times` and Player::Play; kSystem where the
+// parts of what was extra do not add up.
 Result<SpikeReport> FindSpikes(const TimelineSources& sources,
                                const std::vector<const ThreadFlow*>& flows,
-                               const SpikeOptions& options, const TimeAccounts& accounts);
-// The same, after a pass that learns the threads' times. Errors: also as AccountFlow's.
-Result<SpikeReport> FindSpikes(const TimelineSources& sources,
-                               const std::vector<const ThreadFlow*>& flows,
-                               const SpikeOptions& options);
+                               const SpikeOptions& options, const TimesOf& times,
+                               KeptSpikes* kept = nullptr);
 
 }  // namespace flowback
