@@ -40,7 +40,7 @@ function drawCalls(view, row, calls, y, high, look) {
     const fn = calls.fn[call];
     context.fillStyle = colors.of[fn];
     const wide = Math.max(right - x, 0.7);
-    context.fillRect(x, y, wide, high - 1);
+    context.fillRect(x, y, wide > 3 ? wide - 1 : wide, high - 1);
     if (functions[fn].match) {
       context.fillStyle = colors.mark;
       context.fillRect(x, y + high - 4, Math.max(wide, 2), 3);

@@ -13,6 +13,16 @@ function searchField({ find, next, leave }) {
   return { focus: () => field.focus(), say: (words) => { found.textContent = words; } };
 }
 
+// The same for an element that has the focus; its keys come before those of the page.
+function keysOf(element, keys) {
+  element.addEventListener('keydown', (event) => {
+    if (event.ctrlKey || event.altKey || event.metaKey || !Object.hasOwn(keys, event.key)) return;
+    event.preventDefault();
+    event.stopPropagation();
+    keys[event.key]();
+  });
+}
+
 // keys: what to do by the key's name. A key that is typed into a field is the field's.
 function onKeys(keys) {
   window.addEventListener('keydown', (event) => {

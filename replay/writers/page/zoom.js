@@ -4,9 +4,11 @@
 //   left     pixels to the left of the time, for names  bottom  pixels that can be scrolled through
 //   draw()   draws all                                  at(x, y)  what lies there, or null
 //   click(hit), open(hit): a click, a double click      hover(event, hit): the mouse moved
+//   wheel_needs  if given: without this key ('ctrlKey') the wheel scrolls the page
 // Returns the view: `state` {begin, length, top} is what is shown; the page may keep more in it.
 function zoomable(canvas, options) {
-  const { whole, least, left } = options;
+  const { left } = options;
+  let { whole, least } = options;
   const context = canvas.getContext('2d');
   const view = { context, left, width: 0, height: 0, state: { begin: 0, length: whole, top: 0 } };
   const { state } = view;
@@ -37,6 +39,14 @@ function zoomable(canvas, options) {
     state.top = Math.min(Math.max(state.top + by, 0), Math.max(options.bottom - view.height, 0));
     view.redraw();
   };
+  // Shows all of another span of time, with as much to scroll through.
+  view.span = (of, bottom) => {
+    least *= of / whole;
+    whole = of;
+    options.bottom = bottom;
+    view.show(0, whole);
+    view.scroll(0);
+  };
   view.keys = {
     '+': () => view.zoom(1 / 1.5), '=': () => view.zoom(1 / 1.5), w: () => view.zoom(1 / 1.5),
     '-': () => view.zoom(1.5), s: () => view.zoom(1.5),
@@ -46,6 +56,7 @@ function zoomable(canvas, options) {
   };
 
   canvas.addEventListener('wheel', (event) => {
+    if (options.wheel_needs && !event[options.wheel_needs]) return;
     event.preventDefault();
     if (event.shiftKey) return view.scroll(event.deltaY);
     if (Math.abs(event.deltaX) > Math.abs(event.deltaY)) return view.move(event.deltaX / view.width);
@@ -94,9 +105,13 @@ function zoomable(canvas, options) {
 // As much of a text as fits into `most` pixels.
 function drawText(context, string, x, y, most) {
   if (most < 14) return;
-  let shown = string.length > 400 ? string.slice(0, 400) : string;
-  const fits = Math.floor(most / 6.2);
-  if (shown.length > fits) shown = fits > 3 ? shown.slice(0, fits - 1) + '\u2026' : '';
+  let length = Math.min(string.length, Math.floor(most / 2));
+  let shown = string.slice(0, length) + (length < string.length ? '\u2026' : '');
+  for (let wide = context.measureText(shown).width; wide > most; wide = context.measureText(shown).width) {
+    length = Math.min(Math.floor(length * most / wide), length - 1);
+    if (length < 3) return;
+    shown = string.slice(0, length) + '\u2026';
+  }
   context.fillText(shown, x, y);
 }
 
@@ -108,16 +123,15 @@ function drawTimes(view, high, colors, duration) {
   context.fillStyle = colors.faint;
   context.strokeStyle = colors.line;
   context.lineWidth = 1;
-  let step = Math.pow(10, Math.floor(Math.log10(state.length / 5)));
-  if (state.length / step > 25) step *= 5;
-  else if (state.length / step > 10) step *= 2;
-  step = Math.max(step, 1);
+  const LABEL = 76;  // pixels
+  const least = Math.max(LABEL * view.pixel(), 1), ten = Math.pow(10, Math.floor(Math.log10(least)));
+  const step = ten * [1, 2, 5, 10].find((times) => times * ten >= least * 0.999);
   for (let at = Math.ceil(state.begin / step) * step; at <= state.begin + state.length; at += step) {
-    const x = view.xOf(at);
+    const x = view.xOf(at), words = '+' + duration(at);
     context.beginPath();
     context.moveTo(x, high - 4);
     context.lineTo(x, height);
     context.stroke();
-    context.fillText('+' + duration(at), x + 3, high - 8);
+    if (x + 3 + context.measureText(words).width < width) context.fillText(words, x + 3, high - 8);
   }
 }
