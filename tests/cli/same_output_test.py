@@ -66,6 +66,7 @@ COMMANDS = [
     "timeline --svg @", "timeline --html @",
     "stack --at end", "stack --at 50% --json",
     "spikes --function step", "spikes --function step --json", "spikes --function step --save-instances @",
+    "spikes --function step --html @",
     "spikes --auto --by instructions",
     "coverage --by-thread --object same_*", "coverage --save @ --object same_*",
     *[f"coverage --object same_* --format {kind}"

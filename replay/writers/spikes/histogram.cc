@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "replay/writers/spikes/spikes_view.h"
+#include "replay/writers/spikes/value_columns.h"
 #include "replay/writers/text/wrapped.h"
 
 namespace flowback {
@@ -15,21 +16,14 @@ namespace {
 constexpr size_t kRows = 6;
 constexpr size_t kMostColumns = 100;
 
-// A column covers a range of values whose ends have the same ratio as those of the others.
+// How many values each column has.
 class Columns {
  public:
   Columns(const std::vector<uint64_t>& sorted, size_t count)
-      : low_(std::log(static_cast<double>(std::max<uint64_t>(sorted.front(), 1)))),
-        high_(std::log(static_cast<double>(std::max<uint64_t>(sorted.back(), 1)))),
-        counts_(count) {
+      : columns_(sorted, count), counts_(count) {
     for (const uint64_t value : sorted) ++counts_[Of(value)];
   }
-  size_t Of(uint64_t value) const {
-    if (high_ <= low_) return 0;
-    const double at = (std::log(static_cast<double>(std::max<uint64_t>(value, 1))) - low_) /
-                      (high_ - low_) * static_cast<double>(counts_.size());
-    return std::min(static_cast<size_t>(std::max(at, 0.0)), counts_.size() - 1);
-  }
+  size_t Of(uint64_t value) const { return columns_.Of(value); }
   size_t size() const { return counts_.size(); }
   uint64_t most() const { return *std::ranges::max_element(counts_); }
   // Rows that are filled: a single value is seen beside many.
@@ -41,8 +35,7 @@ class Columns {
   }
 
  private:
-  double low_;
-  double high_;
+  ValueColumns columns_;
   std::vector<uint64_t> counts_;
 };
 

@@ -154,11 +154,12 @@ std::string Printer::OutlierJson(const Outlier& outlier) const {
 
 }  // namespace
 
+std::string SpikesJson(const SpikesView& view) {
+  return ObjectOf([&](JsonLine& line) { Printer(view).Print(line); });
+}
+
 void WriteSpikesJson(const SpikesView& view, TextSink& sink) {
-  JsonLine line(sink.buffer());
-  Printer(view).Print(line);
-  line.End();
-  sink.Commit();
+  sink.Write(SpikesJson(view) + '\n');
 }
 
 void WriteSpikesCsv(const SpikesView& view, TextSink& sink) {

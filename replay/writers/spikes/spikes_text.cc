@@ -10,11 +10,6 @@
 namespace flowback {
 namespace {
 
-std::string ThreadWords(const SpikesView& view, const Instance& instance) {
-  const std::string name = NameWords(view.threads->CommAt(instance.tid, 0).comm, 20);
-  return fmt::format("{}{}{}", name, name.empty() ? "" : " ", instance.tid);
-}
-
 void AppendParts(const SpikesView& view, const Outlier& outlier, std::string& out) {
   constexpr double kNamed = 0.95;
   double named = 0;

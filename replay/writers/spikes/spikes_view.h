@@ -40,6 +40,7 @@ struct CodeWords {
   std::string file;      // of the source; empty: not known
   uint32_t line = 0;
   std::string object;  // the file of the code, without its folder; empty: none is mapped there
+  std::string code;    // that file's path here
   uint64_t place = 0;  // in that file
 
   bool has_line() const { return !file.empty(); }
@@ -55,6 +56,8 @@ std::string MeasureWords(const SpikesView& view, double value);
 // A function's name as sentences have it: template arguments and parameters of a long one are left
 // out.
 std::string ShortName(std::string_view name);
+// An instance's thread: "redis-server 31945".
+std::string ThreadWords(const SpikesView& view, const Instance& instance);
 // A path's name: "slow_path(int)", "the system call read".
 std::string PathName(const SpikesView& view, uint32_t node);
 
@@ -75,6 +78,9 @@ std::string PartingSentence(const SpikesView& view, const Outlier& outlier);
 CodeWords CauseWords(const SpikesView& view, const Cause& cause);
 // The name of the function that a cause is about.
 std::string CauseFunction(const SpikesView& view, const Cause& cause);
+
+// The object that --json prints, without a newline.
+std::string SpikesJson(const SpikesView& view);
 
 void AppendHistogram(const SpikesView& view, std::string& out);
 

@@ -61,10 +61,12 @@ std::string CodeWords::Full() const {
 }
 
 CodeWords WordsOf(const SpikesView& view, const AddressSpace* space, uint64_t ip) {
-  CodeWords words{.function = {}, .offset = 0, .file = {}, .line = 0, .object = {}, .place = ip};
+  CodeWords words{
+      .function = {}, .offset = 0, .file = {}, .line = 0, .object = {}, .code = {}, .place = ip};
   if (space == nullptr) return words;
   if (const CodeMapping* mapping = space->Find(ip)) {
     words.object = Printable(LastPart(view.recorded_path(mapping->section->name())));
+    words.code = mapping->section->name();
     words.place = ip - mapping->FileBase();
   }
   if (const auto symbol = view.symbolizer->Find(*space, ip)) {
@@ -87,6 +89,11 @@ std::string MeasureWords(const SpikesView& view, double value) {
   if (report.measure == InstanceMeasure::kInstructions)
     return fmt::format("{}{} instructions", sign, whole);
   return sign + DurationWords(whole, report.nanoseconds);
+}
+
+std::string ThreadWords(const SpikesView& view, const Instance& instance) {
+  const std::string name = NameWords(view.threads->CommAt(instance.tid, 0).comm, 20);
+  return fmt::format("{}{}{}", name, name.empty() ? "" : " ", instance.tid);
 }
 
 std::string PathName(const SpikesView& view, uint32_t number) {
