@@ -7,6 +7,7 @@
 #include <linux/fs.h>
 #include <stdio.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -118,7 +119,7 @@ std::vector<Unused> ListUnused(const std::string& folder) {
     if (name.starts_with(kUnfinished) && info.st_mtime + kHour < time(nullptr))
       unlink(path.c_str());
     if (name.ends_with(kSuffix) && info.st_nlink == 1)
-      unused.push_back({path, static_cast<uint64_t>(info.st_size), info.st_mtim});
+      unused.push_back({path, static_cast<uint64_t>(info.st_size), info.st_atim});
   }
   closedir(entries);
   return unused;
@@ -152,7 +153,11 @@ bool SharedImages::Take(int file, const Copy& copy, const std::string& target) {
   if (*kept < 0 || fstat(*kept, &info) != 0 || !S_ISREG(info.st_mode) || !WhyNotOwn(info).empty() ||
       static_cast<uint64_t>(info.st_size) != copy.size || !HaveSameBytes(file, *kept))
     return false;
-  futimens(*kept, nullptr);  // it is in use: others go before it
+  // It is in use: others go before it. The time of its last change stays, by which what was kept of
+  // other recordings with this copy is known again.
+  const struct timespec times[] = {{.tv_sec = 0, .tv_nsec = UTIME_NOW},
+                                   {.tv_sec = 0, .tv_nsec = UTIME_OMIT}};
+  futimens(*kept, times);
   return link(path.c_str(), target.c_str()) == 0;
 }
 

@@ -22,8 +22,10 @@
 #include "cli/spikes/place_match.h"
 #include "cli/text/status.h"
 #include "cli/text/terminal.h"
+#include "replay/spikes/kept_spikes.h"
 #include "replay/spikes/request_loops.h"
 #include "replay/timeline/kept_times.h"
+#include "replay/timeline/thread_times.h"
 #include "replay/writers/spikes/spikes_view.h"
 #include "replay/writers/writers.h"
 
@@ -38,6 +40,7 @@ struct SpikesWords {
   std::string function;
   std::string start;
   std::string stop;
+  std::string region;
   std::string by;
   std::string over;
   std::string min_duration;
@@ -49,6 +52,15 @@ struct SpikesWords {
   uint64_t least_time = 0;
 
   bool has_places() const { return !start.empty(); }
+  // Instances are other than calls of `function`.
+  bool names_otherwise() const { return has_places() || automatic || !region.empty(); }
+  // What instances are, as the cache is asked for them: different for any two regions.
+  std::string Region() const {
+    std::string text;
+    for (const std::string& word : {function, start, stop, region})
+      text += fmt::format("{} {} ", word.size(), word);
+    return text + (automatic ? "auto" : "");
+  }
   // Returns the format's name in writers.def.
   std::string_view Format() const {
     if (!html.empty()) return "html";
@@ -66,11 +78,15 @@ class SpikesJob final : public ReadingJob {
   Status Prepare() override;
   std::string OutputPath() const override { return words_.html; }
   Status Run(Output& output) override;
+  void Keep() const override;
   bool MeetsAllLosses() const override { return true; }
   void WarnOfResult() override;
+  void WarnOfUnnamedRegions() const;
 
   Status UnderstandRegion();
-  Status ChooseLoop(const TimelineSources& sources, const std::vector<const ThreadFlow*>& flows);
+  Status ChooseLoop();
+  Status FindLoops();
+  Status FindReport();
   bool IsChosen(const AddressSpace* space, uint64_t ip) const;
   std::string Region() const;
   Status SaveInstances(const SpikesView& view) const;
@@ -81,8 +97,14 @@ class SpikesJob final : public ReadingJob {
   std::optional<NamePattern> pattern_;
   std::optional<FunctionMatch> match_;
   std::optional<RegionPlaces> places_;
+  std::optional<ProgramRegions> regions_;
   std::vector<RequestLoop> loops_;  // the first one is chosen
   TimeSpan span_;
+  SpikeOptions options_;
+  std::vector<const ThreadFlow*> flows_;
+  std::optional<TimelineSources> sources_;
+  std::optional<KeptSpikes> kept_;
+  bool loops_were_kept_ = false;
   std::optional<SpikeReport> report_;
 };
 
@@ -125,19 +147,30 @@ Status SpikesJob::UnderstandRegion() {
     return {};
   }
   if (words_.automatic) return {};
-  Result<NamePattern> pattern = NamePattern::Parse(words_.function);
+  const bool is_region = !words_.region.empty();
+  Result<NamePattern> pattern = NamePattern::Parse(is_region ? words_.region : words_.function);
   if (!pattern) return Fail(pattern.error());
   pattern_ = *pattern;
+  if (is_region) return {};
   match_.emplace(*std::move(pattern), names_.symbolizer);
   return {};
 }
 
-Status SpikesJob::ChooseLoop(const TimelineSources& sources,
-                             const std::vector<const ThreadFlow*>& flows) {
+Status SpikesJob::FindLoops() {
+  if (auto kept = kept_->LoadLoops()) {
+    loops_ = *std::move(kept);
+    loops_were_kept_ = true;
+    return {};
+  }
   Result<std::vector<RequestLoop>> loops =
-      FindRequestLoops(sources, flows, words_.reader.ThreadCount(), words_.reader.in_flight);
+      FindRequestLoops(*sources_, flows_, words_.reader.ThreadCount(), words_.reader.in_flight);
   if (!loops) return Fail(loops.error());
   loops_ = *std::move(loops);
+  return {};
+}
+
+Status SpikesJob::ChooseLoop() {
+  if (Status status = FindLoops(); !status) return status;
   if (!loops_.empty()) return {};
   return Fail(Error(ErrorCode::kUsage,
                     fmt::format("{}: --auto: no function is called again and again in a loop, by a "
@@ -156,6 +189,7 @@ bool SpikesJob::IsChosen(const AddressSpace* space, uint64_t ip) const {
 
 std::string SpikesJob::Region() const {
   if (words_.has_places()) return fmt::format("{} to {}", words_.start, words_.stop);
+  if (!words_.region.empty()) return fmt::format("the region {}", words_.region);
   return words_.automatic && !loops_.empty() ? loops_.front().function.name : words_.function;
 }
 
@@ -175,6 +209,7 @@ SpikeOptions SpikesJob::Options() {
       return (*match_)(space, ip);
     };
   if (places_) options.places = &*places_;
+  if (regions_) options.regions = &*regions_;
   for (const InstanceMeasure measure : kMeasures)
     if (words_.by == Name(measure)) options.measure = measure;
   return options;
@@ -192,7 +227,7 @@ SpikesView SpikesJob::View() {
   view.recorded_path = opened_.TimelineInput().recorded_path;
   view.input = opened_.InputName();
   view.region = Region();
-  view.is_function = !words_.has_places();
+  view.is_function = !words_.has_places() && !regions_;
   view.loops = loops_;
   const bool is_terminal = words_.reader.output.empty();
   view.width = is_terminal ? TerminalWidth(STDOUT_FILENO, kInFiles) : kInFiles;
@@ -204,23 +239,43 @@ Status SpikesJob::Run(Output& output) {
   opened_.AddKnownLosses();
   constexpr uint64_t kPasses = 3;  // for the times, the instances, and what they did
   const WorkProgress progress = opened_.ShowProgress("spikes", kPasses * opened_.trace_bytes());
-  const std::vector<const ThreadFlow*> flows = FlowsOf(opened_.threads().owners());
-  const TimelineSources sources = opened_.TimelineInput();
+  flows_ = FlowsOf(opened_.threads().owners());
+  sources_.emplace(opened_.TimelineInput());
+  kept_.emplace(*sources_, flows_, words_.Region(), opened_.CacheFor(CachedResult::kTimeline));
   if (words_.automatic)
-    if (Status status = ChooseLoop(sources, flows); !status) return status;
-  const auto known =
-      LoadTimes(opened_.recording(), opened_.inputs(), opened_.CacheFor(CachedResult::kLasting));
-  Result<SpikeReport> report = known && known->losses.empty()
-                                   ? FindSpikes(sources, flows, Options(), known->accounts)
-                                   : FindSpikes(sources, flows, Options());
-  if (!report) return Fail(report.error());
-  report_ = *std::move(report);
+    if (Status status = ChooseLoop(); !status) return status;
+  if (!words_.region.empty())
+    regions_.emplace(sources_->functions, names_.symbolizer,
+                     [this](const std::string& name) { return pattern_->Matches(name); });
+  if (Status status = FindReport(); !status) return status;
   for (const LossSum& sum : report_->losses)
     opened_.losses().Add(
         {.cause = sum.cause, .end = sum.bytes, .detail = {}, .code = sum.code, .count = sum.count});
   const SpikesView view = View();
   FindWriter<SpikesWriter>(words_.Format())->write(view, output);
   return SaveInstances(view);
+}
+
+Status SpikesJob::FindReport() {
+  const auto times = [this]() -> Result<TimeAccounts> {
+    auto known =
+        LoadTimes(opened_.recording(), opened_.inputs(), opened_.CacheFor(CachedResult::kLasting));
+    if (known && known->losses.empty()) return std::move(known->accounts);
+    return AccountTimes(*sources_);
+  };
+  options_ = Options();
+  Result<SpikeReport> report = FindSpikes(*sources_, flows_, options_, times, &*kept_);
+  if (!report) return Fail(report.error());
+  report_ = *std::move(report);
+  return {};
+}
+
+// A region that never ran is not kept: a later command could not say which functions its name may
+// have meant.
+void SpikesJob::Keep() const {
+  if (!report_ || report_->instances.empty() || !opened_.MayKeepResults()) return;
+  if (words_.automatic && !loops_were_kept_) kept_->KeepLoops(loops_);
+  kept_->Keep(options_, *report_);
 }
 
 Status SpikesJob::SaveInstances(const SpikesView& view) const {
@@ -231,8 +286,39 @@ Status SpikesJob::SaveInstances(const SpikesView& view) const {
   return file->Finish();
 }
 
+// What regions the flow has instead.
+std::string WhichRegions(const ProgramRegions& regions) {
+  constexpr size_t kMostNames = 8;
+  if (regions.counts().empty()) return ": the flow has no call of flowback_region_begin";
+  std::string text = "; these were: ";
+  size_t names = 0;
+  for (const auto& [name, count] : regions.counts()) {
+    if (names == kMostNames) return text + ", ...";
+    text += fmt::format("{}{} ({})", names++ == 0 ? "" : ", ",
+                        name.empty() ? "some whose names the code does not tell" : name, count);
+  }
+  return text;
+}
+
+void SpikesJob::WarnOfUnnamedRegions() const {
+  const uint64_t unnamed = report_->unnamed_regions;
+  if (unnamed == 0 || report_->instances.empty()) return;
+  Warn(fmt::format("{}: {} left out, of which the code does not tell the name: it is made when the "
+                   "program runs",
+                   opened_.InputName(),
+                   unnamed == 1 ? "1 region is" : fmt::format("{} regions are", unnamed)),
+       {"names that are literals in the call"});
+}
+
 void SpikesJob::WarnOfResult() {
-  if (!report_ || !report_->instances.empty()) return;
+  if (!report_) return;
+  WarnOfUnnamedRegions();
+  if (!report_->instances.empty()) return;
+  if (regions_)
+    return Warn(fmt::format("{}: {} was never begun{}", opened_.InputName(), Region(),
+                            WhichRegions(*regions_)),
+                {"the names that `flowback info` lists; regions are found in programs that have "
+                 "their symbols and call flowback_region_begin"});
   if (!pattern_)
     return Warn(fmt::format("{}: {}: the flow never came from the one to the other",
                             opened_.InputName(), Region()),
@@ -255,6 +341,9 @@ void AddSpikesOptions(CLI::App& app, SpikesWords& words, ReaderWords&) {
   CLI::Option* const stop = app.add_option("--stop", words.stop, "... up to that one");
   start->needs(stop);
   stop->needs(start);
+  app.add_option("--region", words.region,
+                 "instead: a region that the program names itself (flowback/self.h); also a "
+                 "pattern");
   app.add_flag("--auto", words.automatic,
                "instead: calls of the function that looks most like the handler of requests: what "
                "an outermost loop calls again and again")
@@ -277,7 +366,7 @@ void AddSpikesOptions(CLI::App& app, SpikesWords& words, ReaderWords&) {
 // One word alone that names no file is the function, of perf.data.
 void UnderstandOneWord(SpikesWords& words) {
   std::error_code ignored;
-  if (!words.function.empty() || words.has_places() || words.automatic) return;
+  if (!words.function.empty() || words.names_otherwise()) return;
   if (std::filesystem::exists(words.reader.open.input, ignored)) return;
   words.function = std::exchange(words.reader.open.input, "perf.data");
 }
@@ -285,12 +374,14 @@ void UnderstandOneWord(SpikesWords& words) {
 Status UnderstandSpikes(const CLI::App& app, SpikesWords& words) {
   if (app.count("INPUT") != 0) UnderstandOneWord(words);
   const bool names_none = words.function.empty();
-  if (names_none == !(words.has_places() || words.automatic))
-    return Fail(Error(ErrorCode::kUsage, names_none ? "which calls are to be compared?"
-                                                    : "a function, --start and --auto exclude each "
-                                                      "other")
-                    .Remedy("`flowback spikes RECORDING FUNC`, --start A --stop B, or --auto; "
-                            "`timeline` lists the functions"));
+  if (names_none == !words.names_otherwise() || (words.has_places() && !words.region.empty()) ||
+      (words.automatic && !words.region.empty()))
+    return Fail(Error(ErrorCode::kUsage, names_none && !words.names_otherwise()
+                                             ? "which calls are to be compared?"
+                                             : "a function, --start, --region and --auto exclude "
+                                               "each other")
+                    .Remedy("`flowback spikes RECORDING FUNC`, --start A --stop B, --region NAME, "
+                            "or --auto; `timeline` lists the functions"));
   if (!words.over.empty()) {
     Result<SlowLimit> limit = SlowLimit::Parse(words.over);
     if (!limit) return Fail(limit.error());

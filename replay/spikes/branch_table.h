@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "flowback/decode/code_image.h"
@@ -31,6 +32,10 @@ class BranchTable {
  public:
   static constexpr uint32_t kNoEdge = UINT32_MAX;
   static constexpr size_t kMostEdges = size_t{1} << 20;
+
+  BranchTable() = default;
+  // Takes the edges of another table, to look at: OfStep and OfRun do not know them.
+  explicit BranchTable(std::vector<BranchWay> edges) : edges_(std::move(edges)) {}
 
   const std::vector<BranchWay>& edges() const { return edges_; }
 

@@ -23,7 +23,13 @@ void InstancePlayer::OnThreadBegin(const ThreadFlow& thread, size_t number) {
   of_thread.tid = thread.tid;
   teller_.emplace(plan_, accounts_[number], of_thread, next_);
   execs_.emplace(sources_.recording, clock_, thread.pid);
-  stack_.emplace(sources_.functions, *teller_);
+  if (plan_.regions != nullptr) {
+    relay_.emplace(*plan_.regions, *teller_);
+    stack_.emplace(sources_.functions, *relay_);
+    relay_->ListensTo(*stack_);
+  } else {
+    stack_.emplace(sources_.functions, *teller_);
+  }
   stack_->LookForExec(
       [this](uint64_t begin_tsc, uint64_t end_tsc) { return execs_->Between(begin_tsc, end_tsc); });
   stack_->LookForPauses(sources_.recording.machine);
@@ -37,6 +43,7 @@ void InstancePlayer::OnThreadEnd(const ThreadFlow&, size_t) {
   PassUpTo(UINT64_MAX);
   next_ = teller_->next_number();
   stack_.reset();
+  relay_.reset();
   teller_.reset();
 }
 

@@ -12,6 +12,7 @@
 #include "replay/calls/exec_times.h"
 #include "replay/spikes/branch_table.h"
 #include "replay/spikes/instance_teller.h"
+#include "replay/spikes/program_regions.h"
 #include "replay/spikes/region_places.h"
 #include "replay/timeline/thread_times.h"
 
@@ -65,6 +66,7 @@ class InstancePlayer final : public PlayConsumer {
   const RecordingClock clock_;
   std::optional<ExecTimes> execs_;
   std::optional<InstanceTeller> teller_;
+  std::optional<RegionRelay> relay_;  // where the plan has regions
   std::optional<CallStack> stack_;
   LossSums losses_;
   uint64_t instructions_ = 0;  // of the thread

@@ -17,6 +17,8 @@
 
 namespace flowback {
 
+class ProgramRegions;  // replay/spikes/program_regions.h
+
 // Receives instances in the order of their ends, thread by thread. Numbers count from 0, the same
 // in each pass over the flow.
 class InstanceSink {
@@ -37,6 +39,7 @@ struct InstancePlan {
   PathTree& paths;
   InstanceSink& sink;
   bool call_numbers = false;  // system calls are told apart by their numbers, which takes time
+  ProgramRegions* regions = nullptr;  // null: instances are no regions that the program names
 };
 
 // Where an instance begins or ends in the thread's flow.

@@ -16,6 +16,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "flowback/decode/code_image.h"
@@ -70,6 +71,8 @@ class PathTree {
   static constexpr size_t kMostNodes = size_t{1} << 18;
 
   PathTree() { nodes_.push_back({}); }
+  // Takes the nodes of another tree, to look at: Find does not know them.
+  explicit PathTree(std::vector<InstancePath> nodes) : nodes_(std::move(nodes)) {}
 
   const std::vector<InstancePath>& nodes() const { return nodes_; }
   // Returns the node for `child` below child.parent, and makes it where there is none.

@@ -3,12 +3,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <utility>
 
 #include "flowback/replay/player.h"
 #include "replay/spikes/instance_player.h"
+#include "replay/spikes/kept_spikes.h"
 #include "replay/spikes/nearest.h"
 #include "replay/timeline/function_table.h"
 #include "replay/timeline/thread_times.h"
@@ -74,17 +76,15 @@ std::vector<NodeCost> CostsOf(const KeptInstance& kept) {
 class SpikeFinder {
  public:
   SpikeFinder(const TimelineSources& sources, const std::vector<const ThreadFlow*>& flows,
-              const SpikeOptions& options, const TimeAccounts& accounts)
+              const SpikeOptions& options, const TimesOf& times, KeptSpikes* kept)
       : sources_(sources),
         flows_(flows),
         options_(options),
-        accounts_(AccountsOf(flows, accounts)),
+        times_(times),
+        kept_(kept),
         functions_(sources.symbolizer, sources.recorded_path),
         player_(sources.flow, {.threads = options.threads, .in_flight = options.in_flight}) {
-    report_.nanoseconds = accounts.nanoseconds;
     report_.emulated = sources.recording.machine.emulated;
-    report_.has_times = std::ranges::any_of(
-        accounts_, [](const TimeAccount* account) { return account != nullptr; });
     report_.span = options.span;
     report_.least_time = options.least_time;
   }
@@ -93,13 +93,21 @@ class SpikeFinder {
 
  private:
   InstancePlan PlanFor(InstanceSink& sink, bool call_numbers);
+  Status LearnTimes();
   Status Measure();
+  bool LoadInstances();
+  bool NumberFunctions();
   void ChooseMeasure();
   void FindSlow(InstanceMeasure measure, const SlowLimit& limit);
+  void ChooseShown();
+  bool LoadComparison();
   Status Compare();
+  double Extra() const;
+  bool IsComparison() const;
   std::vector<uint32_t> ByMeasure(InstanceGroup group) const;
   Status Explain(const InstanceGroups& groups);
-  Status CheckParts(const Causes& causes, double extra) const;
+  static bool AddsUp(const Causes& causes, double extra);
+  static Status CheckParts(const Causes& causes, double extra);
   double MeasureOf(uint32_t number) const {
     return static_cast<double>(flowback::MeasureOf(report_.instances[number], report_.measure));
   }
@@ -107,7 +115,10 @@ class SpikeFinder {
   const TimelineSources& sources_;
   const std::vector<const ThreadFlow*>& flows_;
   const SpikeOptions& options_;
-  const std::vector<const TimeAccount*> accounts_;
+  const TimesOf& times_;
+  KeptSpikes* const kept_;
+  std::optional<TimeAccounts> known_times_;
+  std::vector<const TimeAccount*> accounts_;  // into known_times_, by number of the flow
   FunctionTable functions_;
   Player player_;
   SpikeReport report_;
@@ -121,29 +132,69 @@ InstancePlan SpikeFinder::PlanFor(InstanceSink& sink, bool call_numbers) {
           .functions = functions_,
           .paths = report_.paths,
           .sink = sink,
-          .call_numbers = call_numbers};
+          .call_numbers = call_numbers,
+          .regions = options_.regions};
 }
 
 Result<SpikeReport> SpikeFinder::Find() {
-  if (Status status = Measure(); !status) return Fail(status.error());
+  const bool loaded = LoadInstances();
+  if (!loaded)
+    if (Status status = Measure(); !status) return Fail(status.error());
   ChooseMeasure();
-  if (report_.slow != 0 && report_.normal != 0)
-    if (Status status = Compare(); !status) return Fail(status.error());
-  report_.functions = std::move(functions_.all());
+  if (report_.slow == 0 || report_.normal == 0) return std::move(report_);
+  ChooseShown();
+  if (loaded && LoadComparison()) return std::move(report_);
+  if (loaded && !NumberFunctions())
+    if (Status status = Measure(); !status) return Fail(status.error());
+  if (Status status = Compare(); !status) return Fail(status.error());
   return std::move(report_);
 }
 
+Status SpikeFinder::LearnTimes() {
+  if (known_times_) return {};
+  Result<TimeAccounts> times = times_();
+  if (!times) return Fail(times.error());
+  known_times_ = *std::move(times);
+  accounts_ = AccountsOf(flows_, *known_times_);
+  return {};
+}
+
 Status SpikeFinder::Measure() {
+  if (Status status = LearnTimes(); !status) return status;
+  report_.nanoseconds = known_times_->nanoseconds;
+  report_.has_times =
+      std::ranges::any_of(accounts_, [](const auto* account) { return account != nullptr; });
   InstanceList list;
   const InstancePlan plan = PlanFor(list, false);
   InstancePlayer instances(plan, sources_, accounts_, options_.places, nullptr, nullptr);
   if (Status status = player_.Play(flows_, instances); !status) return status;
   report_.instances = std::move(list.instances);
   report_.left_out = list.left_out;
+  if (options_.regions != nullptr) report_.unnamed_regions = options_.regions->unnamed();
   report_.losses = instances.TakeLosses();
+  report_.states = {};
   for (const Instance& instance : report_.instances)
     ++report_.states[static_cast<size_t>(instance.state)];
+  report_.functions = functions_.all();
   return {};
+}
+
+bool SpikeFinder::LoadInstances() { return kept_ != nullptr && kept_->LoadInstances(report_); }
+
+// Gives the functions of kept instances the numbers that they had. Returns false if that cannot be
+// done: then the first pass must number them.
+bool SpikeFinder::NumberFunctions() {
+  for (uint32_t number = 0; number < report_.functions.size(); ++number) {
+    const TimelineFunction& function = report_.functions[number];
+    Call call;
+    call.entry_ip = function.entry_ip;
+    call.space = function.space;
+    call.function = sources_.functions.Find(function.space, function.entry_ip).id;
+    const bool same =
+        functions_.NumberOf(call) == number && functions_.all()[number].name == function.name;
+    if (!same) return false;
+  }
+  return true;
 }
 
 void SpikeFinder::ChooseMeasure() {
@@ -190,12 +241,42 @@ std::vector<uint32_t> SpikeFinder::ByMeasure(InstanceGroup group) const {
   return numbers;
 }
 
-Status SpikeFinder::Compare() {
+void SpikeFinder::ChooseShown() {
   shown_ = ByMeasure(InstanceGroup::kSlow);
   std::ranges::reverse(shown_);
   shown_.resize(std::min(shown_.size(), options_.top));
   normal_ = ByMeasure(InstanceGroup::kNormal);
   report_.median = normal_[(normal_.size() - 1) / 2];
+}
+
+bool SpikeFinder::LoadComparison() {
+  if (!kept_->LoadComparison(options_, report_)) return false;
+  if (IsComparison()) return true;
+  report_.causes = {};
+  report_.outliers.clear();
+  report_.median_costs.clear();
+  report_.paths = {};
+  report_.branches = {};
+  return false;
+}
+
+// Checks a kept comparison by what is known without it.
+bool SpikeFinder::IsComparison() const {
+  const auto is_normal = [&](uint32_t number) {
+    return report_.GroupOf(report_.instances[number]) == InstanceGroup::kNormal;
+  };
+  if (report_.outliers.size() != shown_.size() || !AddsUp(report_.causes, Extra())) return false;
+  for (size_t i = 0; i < shown_.size(); ++i) {
+    const Outlier& outlier = report_.outliers[i];
+    const double more = MeasureOf(shown_[i]) - MeasureOf(report_.median);
+    if (outlier.number != shown_[i] || !is_normal(outlier.nearest) || !AddsUp(outlier.causes, more))
+      return false;
+  }
+  return true;
+}
+
+Status SpikeFinder::Compare() {
+  if (Status status = LearnTimes(); !status) return status;
   std::vector<InstanceGroup> of;
   for (const Instance& instance : report_.instances) of.push_back(report_.GroupOf(instance));
   std::vector<uint32_t> kept = CandidatesOf(normal_);
@@ -205,7 +286,21 @@ Status SpikeFinder::Compare() {
   const InstancePlan plan = PlanFor(groups, true);
   InstancePlayer instances(plan, sources_, accounts_, options_.places, &report_.branches, &groups);
   if (Status status = player_.Play(flows_, instances); !status) return status;
-  return Explain(groups);
+  if (Status status = Explain(groups); !status) return status;
+  report_.functions = std::move(functions_.all());
+  return {};
+}
+
+// What the slow ones took beyond as many normal ones.
+double SpikeFinder::Extra() const {
+  const double scale = static_cast<double>(report_.slow) / static_cast<double>(report_.normal);
+  double extra = 0;
+  for (uint32_t i = 0; i < report_.instances.size(); ++i) {
+    const InstanceGroup group = report_.GroupOf(report_.instances[i]);
+    if (group == InstanceGroup::kSlow) extra += MeasureOf(i);
+    if (group == InstanceGroup::kNormal) extra -= MeasureOf(i) * scale;
+  }
+  return extra;
 }
 
 Status SpikeFinder::Explain(const InstanceGroups& groups) {
@@ -217,14 +312,7 @@ Status SpikeFinder::Explain(const InstanceGroups& groups) {
                    .measure = report_.measure,
                    .edges_of = std::ref(edges)};
   report_.causes = FindCauses(input);
-  double extra = 0;
-  for (uint32_t i = 0; i < report_.instances.size(); ++i) {
-    const InstanceGroup group = report_.GroupOf(report_.instances[i]);
-    const double scale = static_cast<double>(report_.slow) / static_cast<double>(report_.normal);
-    if (group == InstanceGroup::kSlow) extra += MeasureOf(i);
-    if (group == InstanceGroup::kNormal) extra -= MeasureOf(i) * scale;
-  }
-  if (Status status = CheckParts(report_.causes, extra); !status) return status;
+  if (Status status = CheckParts(report_.causes, Extra()); !status) return status;
   report_.median_costs = CostsOf(*groups.Kept(report_.median));
   const GroupSums median = groups.Kept(report_.median)->Alone();
   const std::vector<uint32_t> candidates = CandidatesOf(normal_);
@@ -252,9 +340,13 @@ Status SpikeFinder::Explain(const InstanceGroups& groups) {
 }
 
 // The paths' costs add up to the instances' own.
-Status SpikeFinder::CheckParts(const Causes& causes, double extra) const {
+bool SpikeFinder::AddsUp(const Causes& causes, double extra) {
   const double most = 1 + std::abs(extra) * 1e-6;
-  if (std::abs(causes.extra - extra) <= most) return {};
+  return std::abs(causes.extra - extra) <= most;
+}
+
+Status SpikeFinder::CheckParts(const Causes& causes, double extra) {
+  if (AddsUp(causes, extra)) return {};
   return Fail(Error(ErrorCode::kSystem, "the parts of what slow instances took add up to " +
                                             std::to_string(causes.extra) + ", not to " +
                                             std::to_string(extra) + ": a fault in flowback")
@@ -272,16 +364,9 @@ InstanceGroup SpikeReport::GroupOf(const Instance& instance) const {
 
 Result<SpikeReport> FindSpikes(const TimelineSources& sources,
                                const std::vector<const ThreadFlow*>& flows,
-                               const SpikeOptions& options, const TimeAccounts& accounts) {
-  return SpikeFinder(sources, flows, options, accounts).Find();
-}
-
-Result<SpikeReport> FindSpikes(const TimelineSources& sources,
-                               const std::vector<const ThreadFlow*>& flows,
-                               const SpikeOptions& options) {
-  const Result<TimeAccounts> accounts = AccountTimes(sources);
-  if (!accounts) return Fail(accounts.error());
-  return FindSpikes(sources, flows, options, *accounts);
+                               const SpikeOptions& options, const TimesOf& times,
+                               KeptSpikes* kept) {
+  return SpikeFinder(sources, flows, options, times, kept).Find();
 }
 
 }  // namespace flowback

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Why the slow instances of a region were slow.
 //
-//   Result<SpikeReport> report = FindSpikes(session.TimelineInput(), flows, options);
+//   Result<SpikeReport> report = FindSpikes(sources, flows, options,
+//                                           [&] { return AccountTimes(sources); });
 //
 // Two passes over the flow. The first measures the instances; the threshold of slowness follows
 // from their distribution. The second sums up, for the slow ones and for the normal ones, what each
@@ -25,6 +26,7 @@
 #include "replay/spikes/instance.h"
 #include "replay/spikes/instance_groups.h"
 #include "replay/spikes/path_tree.h"
+#include "replay/spikes/program_regions.h"
 #include "replay/spikes/region_places.h"
 #include "replay/spikes/slowness.h"
 
@@ -37,6 +39,7 @@ struct SpikeOptions {
   // Whether a call of the function that is entered there is an instance. Empty: `places` tell.
   std::function<bool(const AddressSpace* space, uint64_t entry_ip)> is_region{};
   const RegionPlaces* places = nullptr;  // must outlive the call
+  ProgramRegions* regions = nullptr;     // likewise
   // Empty: the time; of an emulated recording the instructions, or, where none stands out by them,
   // the time in the kernel from a millisecond on.
   std::optional<InstanceMeasure> measure{};
@@ -80,6 +83,7 @@ struct SpikeReport {
   size_t slow_in_kernel = 0;  // so many stood out by that, if they are compared by instructions
   std::vector<Instance> instances;  // by number, at most kMostInstances
   uint64_t left_out = 0;            // instances beyond these
+  uint64_t unnamed_regions = 0;     // of the program's own, whose names its code does not tell
   std::array<size_t, kInstanceStates> states{};
   std::vector<uint64_t> sorted;  // the measures of the whole instances
   Distribution distribution;     // of these
@@ -108,14 +112,17 @@ struct SpikeReport {
   uint64_t least_time = 0;
 };
 
-// `accounts` are the threads' times, with spans. Errors: as Player::Play's; kSystem where the parts
-// of what was extra do not add up.
+class KeptSpikes;
+
+// Learns the threads' times, with spans.
+using TimesOf = std::function<Result<TimeAccounts>()>;
+
+// `times` is called if a pass over the flow is made at all. What `kept` holds is not found out
+// again; null: nothing is kept. Errors: as those of `times` and Player::Play; kSystem where the
+// parts of what was extra do not add up.
 Result<SpikeReport> FindSpikes(const TimelineSources& sources,
                                const std::vector<const ThreadFlow*>& flows,
-                               const SpikeOptions& options, const TimeAccounts& accounts);
-// The same, after a pass that learns the threads' times. Errors: also as AccountFlow's.
-Result<SpikeReport> FindSpikes(const TimelineSources& sources,
-                               const std::vector<const ThreadFlow*>& flows,
-                               const SpikeOptions& options);
+                               const SpikeOptions& options, const TimesOf& times,
+                               KeptSpikes* kept = nullptr);
 
 }  // namespace flowback
