@@ -8,11 +8,6 @@
 namespace flowback {
 namespace {
 
-constexpr uint32_t kNotAsked = 0;
-constexpr uint32_t kNone = 1;
-constexpr uint32_t kIndirect = 2;
-constexpr uint32_t kFirst = 3;
-
 bool IsIndirectJump(InstructionClass last) { return last == InstructionClass::kIndirectJump; }
 
 }  // namespace
@@ -48,7 +43,7 @@ uint32_t BranchTable::Find(const BranchWay& edge) {
   return number;
 }
 
-uint32_t BranchTable::OfStep(const BlockTable& table, BlockStep step, uint64_t next) {
+uint32_t BranchTable::AskStep(const BlockTable& table, BlockStep step, uint64_t next) {
   if (last_table_ != &table) {
     last_table_ = &table;
     last_ = &tables_[&table];
@@ -56,19 +51,19 @@ uint32_t BranchTable::OfStep(const BlockTable& table, BlockStep step, uint64_t n
   std::vector<uint32_t>& known = last_->steps;
   if (step.value >= known.size()) known.resize(2 * table.size());
   uint32_t& answer = known[step.value];
-  if (answer >= kFirst) return answer - kFirst;
-  if (answer == kNone) return kNoEdge;
+  if (answer >= kFirstEdge) return answer - kFirstEdge;
+  if (answer == kNoBranch) return kNoEdge;
   if (answer == kIndirect) return OfJump(table, step, next);
   const CodeBlock& block = table[step.number()];
   if (block.last != InstructionClass::kConditional) {
-    answer = IsIndirectJump(block.last) ? kIndirect : kNone;
+    answer = IsIndirectJump(block.last) ? kIndirect : kNoBranch;
     return answer == kIndirect ? OfJump(table, step, next) : kNoEdge;
   }
   const uint32_t edge = Find({.address = block.LastAddress(),
                               .target = next,
                               .space = &table.space(),
                               .taken = step.taken()});
-  answer = edge == kNoEdge ? kNone : edge + kFirst;
+  answer = edge == kNoEdge ? kNoBranch : edge + kFirstEdge;
   return edge;
 }
 

@@ -41,7 +41,14 @@ class BranchTable {
 
   // Returns the edge at the end of a step, or kNoEdge: it ends with no branch that can go several
   // ways. `next`: where control went.
-  uint32_t OfStep(const BlockTable& table, BlockStep step, uint64_t next);
+  uint32_t OfStep(const BlockTable& table, BlockStep step, uint64_t next) {
+    if (last_table_ == &table && step.value < last_->steps.size()) {
+      const uint32_t answer = last_->steps[step.value];
+      if (answer >= kFirstEdge) return answer - kFirstEdge;
+      if (answer == kNoBranch) return kNoEdge;
+    }
+    return AskStep(table, step, next);
+  }
   uint32_t OfRun(const BlockRun& run);
 
  private:
@@ -54,8 +61,11 @@ class BranchTable {
   struct Hash {
     size_t operator()(const Key& key) const;
   };
-  // A block's edges by step: 0 not asked for yet, 1 none, 2 an indirect jump, else the number
-  // and 3.
+  // What is known of a step: one of these, or its edge's number and kFirstEdge.
+  static constexpr uint32_t kNotAsked = 0;
+  static constexpr uint32_t kNoBranch = 1;
+  static constexpr uint32_t kIndirect = 2;
+  static constexpr uint32_t kFirstEdge = 3;
   struct OfTable {
     std::vector<uint32_t> steps;
   };
@@ -69,6 +79,7 @@ class BranchTable {
   };
   static constexpr size_t kJumps = 1024;
 
+  uint32_t AskStep(const BlockTable& table, BlockStep step, uint64_t next);
   uint32_t OfJump(const BlockTable& table, BlockStep step, uint64_t next);
   uint32_t Find(const BranchWay& edge);
   static Key PlaceOf(const AddressSpace* space, uint64_t address);

@@ -83,30 +83,35 @@ void InstancePlayer::OnBlocks(const BlockBatch& batch) {
   if (counting_ || next_mark_ < marks_.size()) CountSteps(batch, begin);
 }
 
+[[gnu::always_inline]] inline void InstancePlayer::Count(uint32_t edge) {
+  if (edge == BranchTable::kNoEdge) return;
+  counts_.Add(edge);
+  if (stepping_) stepping_ = sink_->OnStep(counted_, edge);
+}
+
+// A step belongs to what is open where it begins.
 void InstancePlayer::CountSteps(const BlockBatch& batch, uint64_t begin) {
   const BlockTable& table = *batch.table;
+  const size_t count = batch.steps.size();
   uint64_t position = begin;
-  for (size_t i = 0; i < batch.steps.size(); ++i) {
-    const BlockStep step = batch.steps[i];
+  for (size_t i = 0; i < count;) {
     PassUpTo(position);
-    if (counting_) {
-      const bool last = i + 1 == batch.steps.size();
-      const uint64_t next = last ? batch.next : table[batch.steps[i + 1].number()].address;
-      Count(branches_->OfStep(table, step, next));
+    const uint64_t until = next_mark_ < marks_.size() ? marks_[next_mark_].position : UINT64_MAX;
+    for (; i < count && position < until; ++i) {
+      const BlockStep step = batch.steps[i];
+      if (counting_) {
+        const bool last = i + 1 == count;
+        const uint64_t next = last ? batch.next : table[batch.steps[i + 1].number()].address;
+        Count(branches_->OfStep(table, step, next));
+      }
+      position += table[step.number()].count;
     }
-    position += table[step.number()].count;
   }
   PassUpTo(position);
 }
 
 void InstancePlayer::CountRun(const BlockRun& run) {
   if (counting_) Count(branches_->OfRun(run));
-}
-
-void InstancePlayer::Count(uint32_t edge) {
-  if (edge == BranchTable::kNoEdge) return;
-  counts_.Add(edge);
-  if (stepping_) stepping_ = sink_->OnStep(counted_, edge);
 }
 
 void InstancePlayer::TakeMarks() {
