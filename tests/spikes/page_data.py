@@ -25,15 +25,40 @@ def data_of(page):
 
 
 class Made:
-    """A recording of the server, its page, and what the other outputs say of it."""
+    """A recording of a command, the page of its calls of handle, and what the other outputs say of them."""
 
-    def __init__(self, flowback, server, folder, name, cause, *words):
+    def __init__(self, flowback, folder, name, *command):
         path = lambda end: os.path.join(folder, name + end)
         self.recording, self.page = path(".data"), path(".html")
-        run(flowback, "record", "-q", "-o", self.recording, "--",
-            server, "--cause", cause, "--truth", path(".truth"), *words)
+        run(flowback, "record", "-q", "-o", self.recording, "--", *command)
         run(flowback, "spikes", self.recording, "handle", "--html", self.page)
         self.json = json.loads(run(flowback, "spikes", self.recording, "handle", "--json", "--save-instances", path(".csv")))
         with open(path(".csv"), encoding="utf-8") as file:
             self.instances = list(csv.DictReader(file))
         self.data = data_of(self.page)
+
+
+class Server(Made):
+    """Of spiky_server, with a cause of slowness."""
+
+    def __init__(self, flowback, server, folder, name, cause, *words):
+        super().__init__(flowback, folder, name, server, "--cause", cause, "--truth", os.path.join(folder, name + ".truth"),
+                         *words)
+
+
+def rare_program(folder, calls, *words):
+    """A program of these lines, whose handle() is slow once in a hundred calls."""
+    lines = ["static volatile unsigned sum;",
+             "__attribute__((noinline)) void handle(unsigned n) {",
+             "  for (unsigned i = 0; i < 20; ++i) sum += i;",
+             "  if (n % 100 == 99)",
+             "    for (unsigned i = 0; i < 3000; ++i) sum += i;",
+             "}",
+             "int main(void) {",
+             f"  for (unsigned i = 0; i < {calls}; ++i) handle(i);",
+             "}"]
+    source, program = os.path.join(folder, "rare.c"), os.path.join(folder, "rare")
+    with open(source, "w", encoding="utf-8") as file:
+        file.write("\n".join(lines) + "\n")
+    run("gcc", "-g", "-O1", *words, "-o", program, source)
+    return program, source, lines

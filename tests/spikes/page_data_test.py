@@ -17,8 +17,8 @@ class Data(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.folder = tempfile.TemporaryDirectory()
-        cls.made = page_data.Made(FLOWBACK, SERVER, cls.folder.name, "apart", "two-apart", "--threads", "2")
-        cls.none = page_data.Made(FLOWBACK, SERVER, cls.folder.name, "none", "none")
+        cls.made = page_data.Server(FLOWBACK, SERVER, cls.folder.name, "apart", "two-apart", "--threads", "2")
+        cls.none = page_data.Server(FLOWBACK, SERVER, cls.folder.name, "none", "none")
 
     @classmethod
     def tearDownClass(cls):
@@ -86,50 +86,57 @@ class Data(unittest.TestCase):
             first = source["first"]
             self.assertEqual(source["lines"], lines[first - 1:first - 1 + len(source["lines"])])
 
+    def test_same_page_from_the_cache(self):
+        folder, texts = os.path.join(self.folder.name, "cache"), []
+        for words in (["--no-cache"], ["--cache-dir", folder], ["--cache-dir", folder], ["--threads", "1", "--no-cache"]):
+            page = os.path.join(self.folder.name, "again.html")
+            page_data.run(FLOWBACK, "spikes", self.made.recording, "handle", "--html", page, *words)
+            texts.append(page_data.read(page))
+        for text in texts[1:]:
+            self.assertEqual(text, texts[0])
+
+    def test_of_many_each_stands_for_those_like_it(self):
+        program, _, _ = page_data.rare_program(self.folder.name, 30000)
+        made = page_data.Made(FLOWBACK, self.folder.name, "many", program)
+        shown = made.data["instances"]
+        self.assertGreater(made.data["columns"], 0)
+        self.assertEqual(sum(shown["stands"]), len(made.instances))
+        self.assertLess(len(shown["number"]), 20000)
+        slow = {int(row["instance"]) for row in made.instances if row["group"] == "slow"}
+        self.assertEqual(len(slow), 300)
+        self.assertEqual({number for number, group in zip(shown["number"], shown["group"]) if group == 1}, slow)
+        self.assertIn(made.data["median"]["instance"], shown["number"])
+        self.assertLessEqual({outlier["nearest"] for outlier in made.json["outliers"]}, set(shown["number"]))
+
     def test_changed_source_is_told(self):
         folder = os.path.join(self.folder.name, "changed")
         os.mkdir(folder)
-        source, program = os.path.join(folder, "rare.c"), os.path.join(folder, "rare")
-        lines = ["static volatile unsigned sum;",
-                 "__attribute__((noinline)) void handle(unsigned n) {",
-                 "  for (unsigned i = 0; i < 20; ++i) sum += i;",
-                 "  if (n % 100 == 99)",
-                 "    for (unsigned i = 0; i < 5000; ++i) sum += i;",
-                 "}",
-                 "int main(void) {",
-                 "  for (unsigned i = 0; i < 400; ++i) handle(i);",
-                 "}"]
-
-        def write(more):
-            with open(source, "w", encoding="utf-8") as file:
-                file.write("\n".join(more + lines) + "\n")
-
         recording, page = os.path.join(folder, "rare.data"), os.path.join(folder, "rare.html")
 
-        def made():
+        def shown():
             page_data.run(FLOWBACK, "spikes", recording, "handle", "--html", page)
             return page_data.data_of(page)["explained"][0]["branch"]["source"]
 
         for version in ("-gdwarf-4", "-gdwarf-5"):
-            write([])
-            page_data.run("gcc", version, "-O1", "-o", program, source)
+            program, source, lines = page_data.rare_program(folder, 400, version)
             os.utime(source, (1, 1))
             page_data.run(FLOWBACK, "record", "-q", "-o", recording, "--", program)
-            source_of = made()
-            self.assertEqual(source_of["note"], "")
-            self.assertEqual(source_of["lines"][source_of["line"] - source_of["first"]], lines[source_of["line"] - 1])
-            # DWARF 5 has the file's checksum; before it the date alone warns.
-            write(["// new"])
+            found = shown()
+            self.assertEqual(found["note"], "")
+            self.assertEqual(found["lines"][found["line"] - found["first"]], lines[found["line"] - 1])
+            with open(source, "w", encoding="utf-8") as file:
+                file.write("\n".join(["// new", *lines]) + "\n")
             os.utime(source, (4e9, 4e9))
-            source_of = made()
-            if source_of["lines"]:
-                self.assertIn("was changed after", source_of["note"])
+            found = shown()
+            # With the file's checksum, which DWARF 5 may have, it is known to be another one; the date alone warns.
+            if found["lines"]:
+                self.assertIn("was changed after", found["note"])
             else:
-                self.assertIn("not the version that was compiled", source_of["note"])
+                self.assertIn("not the version that was compiled", found["note"])
             os.remove(source)
-            source_of = made()
-            self.assertEqual(source_of["lines"], [])
-            self.assertIn("cannot be read", source_of["note"])
+            found = shown()
+            self.assertEqual(found["lines"], [])
+            self.assertIn("cannot be read", found["note"])
 
 
 if __name__ == "__main__":

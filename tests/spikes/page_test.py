@@ -23,8 +23,8 @@ class Page(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.folder = tempfile.TemporaryDirectory()
-        cls.made = page_data.Made(FLOWBACK, SERVER, cls.folder.name, "apart", "two-apart", "--threads", "2")
-        cls.none = page_data.Made(FLOWBACK, SERVER, cls.folder.name, "none", "none")
+        cls.made = page_data.Server(FLOWBACK, SERVER, cls.folder.name, "apart", "two-apart", "--threads", "2")
+        cls.none = page_data.Server(FLOWBACK, SERVER, cls.folder.name, "none", "none")
         cls.browser = browser.Browser(1280, 800)
 
     @classmethod

@@ -25,6 +25,7 @@ class InstanceChooser {
 
   PageInstances Choose() {
     if (report_.instances.empty()) return std::move(page_);
+    Measure();
     MakeRows();
     MakeBars();
     KeepAlways();
@@ -34,6 +35,7 @@ class InstanceChooser {
   }
 
  private:
+  void Measure();
   void MakeRows();
   void MakeBars();
   void KeepAlways();
@@ -57,9 +59,17 @@ class InstanceChooser {
   PageInstances page_;
   std::unordered_map<uint32_t, uint32_t> row_of_;  // by the thread's number
   std::set<uint32_t> always_;
-  uint64_t begin_ = 0;
-  uint64_t length_ = 1;
 };
+
+void InstanceChooser::Measure() {
+  page_.begin = UINT64_MAX;
+  uint64_t last = 0;
+  for (const Instance& instance : report_.instances) {
+    page_.begin = std::min(page_.begin, StripPlace(report_, instance));
+    last = std::max(last, StripPlace(report_, instance));
+  }
+  page_.length = std::max<uint64_t>(last - page_.begin, 1);
+}
 
 // Threads with slow instances have lines first, then those with many.
 void InstanceChooser::MakeRows() {
@@ -124,8 +134,8 @@ void InstanceChooser::KeepAlways() {
 uint64_t InstanceChooser::CellOf(const Instance& instance, const ValueColumns& levels) const {
   const StripKind kind = KindOf(instance);
   const uint64_t along =
-      static_cast<uint64_t>(static_cast<double>(StripPlace(report_, instance) - begin_) /
-                            static_cast<double>(length_) * static_cast<double>(page_.columns));
+      static_cast<uint64_t>(static_cast<double>(StripPlace(report_, instance) - page_.begin) /
+                            static_cast<double>(page_.length) * static_cast<double>(page_.columns));
   const uint64_t level =
       kind == StripKind::kApart ? 0 : levels.Of(flowback::MeasureOf(instance, report_.measure));
   uint64_t cell = RowOf(instance) * uint64_t{3} + static_cast<uint64_t>(kind);
@@ -143,13 +153,6 @@ void InstanceChooser::Thin() {
     return;
   }
   page_.columns = std::max<size_t>(limits_.cells / (page_.rows.size() * limits_.levels), 1);
-  begin_ = UINT64_MAX;
-  uint64_t last = 0;
-  for (const Instance& instance : report_.instances) {
-    begin_ = std::min(begin_, StripPlace(report_, instance));
-    last = std::max(last, StripPlace(report_, instance));
-  }
-  length_ = std::max<uint64_t>(last - begin_, 1);
   const std::vector<uint64_t> none{1};
   const ValueColumns levels(report_.sorted.empty() ? none : report_.sorted, limits_.levels);
   std::unordered_map<uint64_t, PageInstance> cells;

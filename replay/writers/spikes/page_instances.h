@@ -45,7 +45,9 @@ struct PageInstances {
   std::vector<PageRow> rows;
   std::vector<PageInstance> shown;  // by row, then by begin
   std::vector<PageBar> bars;
-  size_t columns = 0;  // of the cells of a row; 0: all instances are shown
+  uint64_t begin = 0;   // the StripPlace of the first instance
+  uint64_t length = 1;  // from there to that of the last one, at least 1
+  size_t columns = 0;   // of the cells of a row; 0: all instances are shown
 };
 
 // Returns where an instance stands on the strip's axis: when it began or, without times, after how

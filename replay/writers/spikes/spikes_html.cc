@@ -125,15 +125,13 @@ std::string ReportText(const SpikesView& view) {
 
 void PageWriter::WriteData() {
   const PageInstances page = ChooseInstances(view_);
-  uint64_t begin = UINT64_MAX;
-  for (const PageInstance& each : page.shown)
-    begin = std::min(begin, StripPlace(report_, report_.instances[each.number]));
   out() += fmt::format("{{\"title\":{},\"report\":{},\n", Quoted(view_.input), ReportText(view_));
   out() += fmt::format(
-      "\"calls\":{},\"has_times\":{},\"begin\":{},\"all\":{},\"columns\":{},\"levels\":{},\"slow_"
+      "\"calls\":{},\"has_times\":{},\"begin\":{},\"length\":{},\"all\":{},\"columns\":{},"
+      "\"levels\":{},\"slow_"
       "kept\":{},\n",
-      view_.is_function, report_.has_times, page.shown.empty() ? 0 : begin,
-      report_.instances.size(), page.columns, PageLimits{}.levels, PageLimits{}.slow);
+      view_.is_function, report_.has_times, page.begin, page.length, report_.instances.size(),
+      page.columns, PageLimits{}.levels, PageLimits{}.slow);
   Array("rows", page.rows.size(), [&](size_t i) {
     return fmt::format("{{\"name\":{},\"instances\":{}}}", QuotedInScript(page.rows[i].name),
                        page.rows[i].instances);
@@ -148,9 +146,6 @@ void PageWriter::WriteData() {
 
 void PageWriter::WriteInstances(const PageInstances& page) {
   const auto& shown = page.shown;
-  uint64_t begin = UINT64_MAX;
-  for (const PageInstance& each : shown)
-    begin = std::min(begin, StripPlace(report_, report_.instances[each.number]));
   bool is_first = true;
   const auto column = [&](std::string_view key, auto value) {
     if (!std::exchange(is_first, false)) out() += ",\n";
@@ -165,7 +160,7 @@ void PageWriter::WriteInstances(const PageInstances& page) {
   column("stands", [](const Shown& at, const Instance&) { return at.stands_for; });
   column("tid", [](const Shown&, const Instance& is) { return is.tid; });
   column("place",
-         [&](const Shown&, const Instance& is) { return StripPlace(report_, is) - begin; });
+         [&](const Shown&, const Instance& is) { return StripPlace(report_, is) - page.begin; });
   column("measure",
          [&](const Shown&, const Instance& is) { return MeasureOf(is, report_.measure); });
   column("time", [](const Shown&, const Instance& is) { return is.time(); });

@@ -48,16 +48,15 @@ function excerpt(source, ways) {
   return made;
 }
 
-// Those causes whose source is at hand; the first one unfolded.
+// The causes that the sentences name; the first one whose source is at hand is unfolded.
 function showCauses() {
   const section = document.getElementById('causes');
   data.causes.forEach((source, i) => {
-    if (!source.lines.length) return;
     const cause = report.causes[i], made = document.createElement('details');
-    made.open = section.hidden;
+    made.open = section.hidden && source.lines.length > 0;
+    if (made.open) section.hidden = false;
     made.append(branchText('summary', `${percent(cause.share)}: ${cause.words}`), ...excerpt(source, []));
     section.append(made);
-    section.hidden = false;
   });
 }
 

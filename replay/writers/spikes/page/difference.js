@@ -103,7 +103,7 @@ function differenceFlame() {
     if (y + ROW > view.height && view.height) view.scroll(y + ROW - view.height);
     if (calls.begin[i] + calls.duration[i] <= view.state.begin || calls.begin[i] >= view.state.begin + view.state.length)
       view.show(calls.begin[i], calls.duration[i]);
-    line.textContent = words(i).join('; ');
+    line.textContent = words(i).join(' \u00b7 ');
     view.redraw();
   }
   function reset() {

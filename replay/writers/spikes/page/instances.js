@@ -7,12 +7,14 @@ function instanceStrip(choose) {
   const high = Math.max(30, Math.min(Math.floor((WANTED - AXIS) / Math.max(rows.length, 1)), 130));
   const bottom = AXIS + rows.length * high;
   const LEFT = Math.min(Math.max(...rows.map((row) => row.name.length), 4) * 6.2 + 14, 170);
+  const cell = data.columns ? data.length / data.columns : 0;
   const length = (i) => data.has_times ? all.time[i] : all.instructions[i];
   const whole = all.number.reduce((most, _, i) => Math.max(most, all.place[i] + length(i)), 1);
   const { min, max } = report.distribution;
   const low = Math.log(Math.max(min, 1)), span = Math.max(Math.log(Math.max(max, 1)) - low, 1e-9);
   const inRow = rows.map(() => []);
   all.row.forEach((row, i) => inRow[row].push(i));
+  const dot = report.slow > 60 ? 2.2 : 3.5;
   let colors = {}, chosen = -1;
   canvas.parentElement.style.height = Math.min(bottom, MOST) + 'px';
 
@@ -20,6 +22,12 @@ function instanceStrip(choose) {
   const base = (row) => AXIS + (row + 1) * high - APART - 3;
   const top = (i) => base(all.row[i]) - 3 -
     Math.min(Math.max((Math.log(Math.max(all.measure[i], 1)) - low) / span, 0), 1) * (high - APART - 14);
+  // What stands for others is as wide as their part of the time.
+  function extentOf(i) {
+    if (all.stands[i] === 1) return [all.place[i], all.place[i] + length(i)];
+    const column = Math.min(Math.floor(all.place[i] / cell), data.columns - 1);
+    return [Math.min(column * cell, all.place[i]), Math.max((column + 1) * cell, all.place[i] + length(i))];
+  }
   const words = (i) => `instance ${all.number[i]}, ${rows[all.row[i]].name}: ` +
     (isApart(i) ? 'not compared' : measured(all.measure[i])) +
     (all.stands[i] > 1 ? `, the largest of ${count(all.stands[i])} alike` : '');
@@ -40,7 +48,7 @@ function instanceStrip(choose) {
     const row = Math.floor((y + view.state.top - AXIS) / high), at = y + view.state.top;
     let best = null, least = 12;
     for (const i of inRow[row] || []) {
-      const from = view.xOf(all.place[i]), to = Math.max(view.xOf(all.place[i] + length(i)), from + 2);
+      const [begin, end] = extentOf(i), from = view.xOf(begin), to = Math.max(view.xOf(end), from + 2);
       const aside = Math.max(from - x, x - to, 0);
       if (aside > 5) continue;
       const below = isApart(i) ? Math.abs(base(row) + 4 - at) : Math.max(top(i) - at, at - base(row) - 2, 0);
@@ -54,7 +62,7 @@ function instanceStrip(choose) {
 
   function drawInstance(i, y) {
     const { context } = view;
-    const x = view.xOf(all.place[i]), end = view.xOf(all.place[i] + length(i));
+    const [x, end] = extentOf(i).map(view.xOf);
     if (end < LEFT - 3 || x > view.width) return;
     const from = Math.max(x, LEFT), wide = Math.max(end - from, isSlow(i) ? 2.5 : 1.2);
     if (isApart(i)) {
@@ -67,14 +75,15 @@ function instanceStrip(choose) {
     context.fillRect(from, above, wide, y - above);
     if (isSlow(i)) {
       context.beginPath();
-      context.arc(from + wide / 2, above, 3.5, 0, 7);
+      context.arc(from + wide / 2, above, dot, 0, 7);
       context.fill();
     }
   }
 
   function drawChosen(y) {
     const { context } = view;
-    const x = Math.max(view.xOf(all.place[chosen]), LEFT), wide = Math.max(view.xOf(all.place[chosen] + length(chosen)) - x, 3);
+    const [begin, end] = extentOf(chosen).map(view.xOf);
+    const x = Math.min(Math.max(begin, LEFT), view.width - 7), wide = Math.max(Math.min(end, view.width - 4) - x, 3);
     const above = isApart(chosen) ? y : top(chosen) - view.state.top - 5;
     context.strokeStyle = colors.choice;
     context.lineWidth = 1.5;

@@ -154,7 +154,7 @@ function showStripNote() {
   }
   if (all.group.some((group) => group === 2)) add('apart', 'below the line: not compared');
   if (data.columns)
-    note.append(branchText('span', ` The strip shows ${count(all.number.length)} of ${count(data.all)} instances: ${report.slow <= data.slow_kept ? `all ${count(report.slow)} slow ones` : `the ${count(data.slow_kept)} slowest`}, and of the others the largest of each of ${count(data.columns)} parts of the time and ${data.levels} heights.`));
+    note.append(branchText('div', `The strip shows ${count(all.number.length)} of ${count(data.all)} instances: ${report.slow <= data.slow_kept ? `all ${count(report.slow)} slow ones` : `the ${count(data.slow_kept)} slowest`}, and of the others the largest of each of ${count(data.columns)} parts of the time and ${data.levels} heights.`));
 }
 function fillChoice() {
   if (!trees) return;
