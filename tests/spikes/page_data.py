@@ -31,8 +31,10 @@ class Made:
         path = lambda end: os.path.join(folder, name + end)
         self.recording, self.page = path(".data"), path(".html")
         run(flowback, "record", "-q", "-o", self.recording, "--", *command)
-        run(flowback, "spikes", self.recording, "handle", "--html", self.page)
-        self.json = json.loads(run(flowback, "spikes", self.recording, "handle", "--json", "--save-instances", path(".csv")))
+        # By default waits on a busy machine may take the place of instructions.
+        spikes = (flowback, "spikes", self.recording, "handle", "--by", "instructions")
+        run(*spikes, "--html", self.page)
+        self.json = json.loads(run(*spikes, "--json", "--save-instances", path(".csv")))
         with open(path(".csv"), encoding="utf-8") as file:
             self.instances = list(csv.DictReader(file))
         self.data = data_of(self.page)
