@@ -318,6 +318,20 @@ class Page(unittest.TestCase):
         self.click("strip", "spikes.strip.place(5)")
         self.assertTrue(self.text("panel").startswith("Instance "))
 
+    def test_all_equal(self):
+        """The marks of one value stand together, and none is cut."""
+        page = os.path.join(self.folder.name, "equal.html")
+        page_data.run(FLOWBACK, "spikes", self.none.recording, "handle", "--by", "off-cpu", "--html", page)
+        self.open(page)
+        words = self.ask("document.getElementById('bars').textContent")
+        self.assertEqual(words, "min, p50, p90, p99, p99.9, max 0 ns")
+        inside = self.ask("""(() => {
+          const box = document.getElementById('bars').getBoundingClientRect();
+          const text = document.querySelector('#bars text').getBoundingClientRect();
+          return text.left >= box.left && text.right <= box.right;
+        })()""")
+        self.assertTrue(inside)
+
     def test_one_and_none_at_all(self):
         for function, words in (("main", "There is one call"), ("no_such_function", "No whole call")):
             page = os.path.join(self.folder.name, function + ".html")

@@ -37,7 +37,7 @@ function histogram(choose) {
       mark.x = at(mark.value);
       mark.wide = mark.words.length * 6.2 + 6;
       mark.flips = mark.x + mark.wide > width;  // its words stand before its line
-      mark.from = mark.flips ? mark.x - mark.wide : mark.x;
+      mark.from = mark.flips ? Math.max(mark.x - mark.wide, 0) : mark.x;
       mark.row = 0;
     }
     // From right to left, and last those that stand before their line: no line crosses other words.
@@ -48,7 +48,7 @@ function histogram(choose) {
           mark.row = Math.max(mark.row, other.row + 1);
       const y = HIGH + 14 + mark.row * LINE;
       element('line', { x1: mark.x, x2: mark.x, y1: mark.kind ? 0 : HIGH, y2: y + 1, class: mark.kind });
-      element('text', { x: mark.flips ? mark.x - 3 : mark.x + 3, y, class: mark.kind, 'text-anchor': mark.flips ? 'end' : 'start' }, mark.words);
+      element('text', { x: mark.from + 3, y, class: mark.kind }, mark.words);
     });
     svg.style.height = HIGH + 8 + (1 + Math.max(...marks.map((mark) => mark.row))) * LINE + 'px';
   }

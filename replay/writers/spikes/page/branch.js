@@ -55,7 +55,7 @@ function showCauses() {
     const cause = report.causes[i], made = document.createElement('details');
     made.open = section.hidden && source.lines.length > 0;
     if (made.open) section.hidden = false;
-    made.append(branchText('summary', `${percent(cause.share)}: ${cause.words}`), ...excerpt(source, []));
+    made.append(branchText('summary', `${cause.share >= 0.9995 ? 'All' : percent(cause.share)}: ${cause.words}`), ...excerpt(source, []));
     section.append(made);
   });
 }
