@@ -80,7 +80,7 @@ function whatItIs(i) {
   else if (all.group[i] === 1 && report.outliers.length)
     made.push(paragraph(`It is not among the ${count(report.outliers.length)} that are explained one by one: --top N explains more.`));
   else if (all.number[i] === medianNumber())
-    made.push(paragraph('The slow ones are held against this one: half of the normal ones are smaller. Its call tree is on the left.'));
+    made.push(paragraph('The slow ones are held against this one: half of the normal ones are smaller. Its call tree is in the table.'));
   else if (all.state[i])
     made.push(paragraph(['', 'It was running when the trace began.', 'The end of the trace, or a pause of the recorder, cut it.', 'The trace lost what came next.'][all.state[i]]));
   else if (all.group[i] === 2) made.push(paragraph('It lies outside of --time.'));
