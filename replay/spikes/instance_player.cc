@@ -30,6 +30,7 @@ void InstancePlayer::OnThreadBegin(const ThreadFlow& thread, size_t number) {
   } else {
     stack_.emplace(sources_.functions, *teller_);
   }
+  teller_->Follow(*stack_);
   stack_->LookForExec(
       [this](uint64_t begin_tsc, uint64_t end_tsc) { return execs_->Between(begin_tsc, end_tsc); });
   stack_->LookForPauses(sources_.recording.machine);
@@ -42,6 +43,7 @@ void InstancePlayer::OnThreadEnd(const ThreadFlow&, size_t) {
   TakeMarks();
   PassUpTo(UINT64_MAX);
   next_ = teller_->next_number();
+  overlapping_ += teller_->overlapping();
   stack_.reset();
   relay_.reset();
   teller_.reset();
@@ -132,6 +134,7 @@ void InstancePlayer::PassUpTo(uint64_t position) {
 void InstancePlayer::Pass(const InstanceMark& mark) {
   if (!mark.detail || branches_ == nullptr) return;
   counting_ = mark.begins;
+  if (mark.switches) return;
   counted_ = mark.number;
   if (mark.begins) {
     stepping_ = sink_->WantsSteps(mark.number);

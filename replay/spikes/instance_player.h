@@ -45,6 +45,8 @@ class InstancePlayer final : public PlayConsumer {
   void OnLoss(const DataLoss& loss) override;
 
   uint32_t instances() const { return next_; }
+  // As InstanceTeller's, of all threads.
+  uint64_t overlapping() const { return overlapping_; }
   // Losses in the flow, wherever they lie.
   std::vector<LossSum> TakeLosses() { return losses_.Take(); }
 
@@ -71,6 +73,7 @@ class InstancePlayer final : public PlayConsumer {
   LossSums losses_;
   uint64_t instructions_ = 0;  // of the thread
   uint32_t next_ = 0;          // number of an instance
+  uint64_t overlapping_ = 0;
   // Where the counting of branches is.
   std::vector<InstanceMark> marks_;
   size_t next_mark_ = 0;

@@ -15,8 +15,11 @@ void InstanceTeller::OnEnter(const Call& call, size_t depth) {
     if (plan_.is_region && plan_.is_region(call.space, call.entry_ip)) Open(call, depth);
     return;
   }
-  if (on_ != own_) return;
   Advance(walk_.PointOf(plan_.unit, call.tsc, call.bounds), call.instructions_before);
+  if (on_ != own_) {
+    if (by_call_ && plan_.is_region(call.space, call.entry_ip)) ++overlapping_;
+    return;
+  }
   gap_node_ = PathTree::kRoot;
   const bool replaces = tail_ && depth == base_;
   tail_ = false;
@@ -109,13 +112,14 @@ void InstanceTeller::Close(uint64_t position, const ExitTime& time, InstanceStat
 }
 
 // A call that jumped to another function goes on as that one: the instance ends with its return.
-void InstanceTeller::OnExit(const Call& call, size_t depth, CallExit how, uint64_t instructions,
-                            const ExitTime& time) {
+void InstanceTeller::OnExit(const Call& /*call*/, size_t depth, CallExit how,
+                            uint64_t /*instructions*/, const ExitTime& time) {
   if (!open_) return;
   const bool cut = how == CallExit::kLost || how == CallExit::kReplaced || how == CallExit::kEnd ||
                    how == CallExit::kPaused;
-  if (on_ != own_ && !cut) return;
-  const uint64_t position = call.instructions_before + instructions;
+  const uint64_t position = stack_->instructions();
+  if (on_ != own_ && !cut)
+    return Advance(walk_.PointOf(plan_.unit, time.tsc, time.bounds), position);
   if (cut)
     return Close(position, time,
                  how == CallExit::kLost ? InstanceState::kLost : InstanceState::kCutByEnd);
@@ -183,14 +187,28 @@ uint32_t InstanceTeller::InterruptedNode() {
       {.parent = all, .kind = PathKind::kInterrupted, .function = top_function()});
 }
 
-void InstanceTeller::OnSwitch(uint32_t stack) { on_ = stack; }
+// What executes on another stack is not the instance's own; the time is a part of it.
+void InstanceTeller::OnSwitch(uint32_t stack) {
+  const bool was_own = on_ == own_;
+  const bool is_own = stack == own_;
+  if (open_ && was_own != is_own) {
+    Advance(walk_.at(), stack_->instructions());
+    marks_.push_back({.position = position_,
+                      .number = next_,
+                      .begins = is_own,
+                      .switches = true,
+                      .detail = detail_});
+  }
+  on_ = stack;
+}
 
 void InstanceTeller::Advance(const TimePoint& until, uint64_t position) {
   walk_.To(until, [&](TimeClass kind, uint64_t time) { Give(kind, time); });
   if (position <= position_) return;
-  instance_.instructions += position - position_;
-  if (detail_) costs_.Of(top()).instructions += position - position_;
-  position_ = position;
+  const uint64_t passed = position - std::exchange(position_, position);
+  if (on_ != own_) return;
+  instance_.instructions += passed;
+  if (detail_) costs_.Of(top()).instructions += passed;
 }
 
 void InstanceTeller::Give(TimeClass kind, uint64_t time) {

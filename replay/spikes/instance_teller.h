@@ -42,12 +42,13 @@ struct InstancePlan {
   ProgramRegions* regions = nullptr;  // null: instances are no regions that the program names
 };
 
-// Where an instance begins or ends in the thread's flow.
+// Where an instance begins or ends in the thread's flow, or goes to another stack and comes back.
 struct InstanceMark {
   uint64_t position = 0;  // so many instructions of the thread lie before it
   uint32_t number = 0;
-  bool begins = false;
-  bool detail = false;  // was wanted
+  bool begins = false;    // or comes back
+  bool switches = false;  // the instance goes on
+  bool detail = false;    // was wanted
 };
 
 // One thread's.
@@ -57,6 +58,9 @@ class InstanceTeller final : public CallListener {
   // tid. `first`: the number of its first instance.
   InstanceTeller(const InstancePlan& plan, const TimeAccount* account, const Instance& thread,
                  uint32_t first);
+
+  // Call it before the flow begins. The stack, whose listener this is, must outlive it.
+  void Follow(const CallStack& stack) { stack_ = &stack; }
 
   bool WantsCallNumbers() const override { return plan_.call_numbers; }
   void OnEnter(const Call& call, size_t depth) override;
@@ -79,6 +83,9 @@ class InstanceTeller final : public CallListener {
   bool is_open() const { return open_; }
   // Returns the marks since the last call.
   std::vector<InstanceMark> TakeMarks() { return std::exchange(marks_, {}); }
+  // Returns how many instances were passed over: they began on a stack of the thread while one was
+  // open on another.
+  uint64_t overlapping() const { return overlapping_; }
   // The number that the next instance will have.
   uint32_t next_number() const { return next_; }
 
@@ -106,6 +113,7 @@ class InstanceTeller final : public CallListener {
   }
 
   const InstancePlan& plan_;
+  const CallStack* stack_ = nullptr;
   AccountWalk walk_;
   Instance instance_;  // the open one
   PathCosts costs_;
@@ -117,6 +125,7 @@ class InstanceTeller final : public CallListener {
   uint32_t gap_node_ = PathTree::kRoot;  // of the gap since the last move; the root: there was none
   uint32_t on_ = 0;                      // the stack that the thread is on
   uint32_t own_ = 0;                     // the stack that the instance began on
+  uint64_t overlapping_ = 0;
   bool open_ = false;
   bool by_call_ = false;  // the instance ends with its call
   bool detail_ = false;

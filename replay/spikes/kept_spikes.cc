@@ -103,6 +103,7 @@ bool KeptSpikes::LoadInstances(SpikeReport& report) {
   report.instances = std::move(read.instances);
   report.left_out = read.left_out;
   report.unnamed_regions = read.unnamed_regions;
+  report.overlapping = read.overlapping;
   report.states = read.states;
   report.losses = std::move(read.losses);
   report.functions = std::move(read.functions);

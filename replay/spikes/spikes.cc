@@ -171,6 +171,7 @@ Status SpikeFinder::Measure() {
   report_.instances = std::move(list.instances);
   report_.left_out = list.left_out;
   if (options_.regions != nullptr) report_.unnamed_regions = options_.regions->unnamed();
+  report_.overlapping = instances.overlapping();
   report_.losses = instances.TakeLosses();
   report_.states = {};
   for (const Instance& instance : report_.instances)

@@ -84,6 +84,7 @@ struct SpikeReport {
   std::vector<Instance> instances;  // by number, at most kMostInstances
   uint64_t left_out = 0;            // instances beyond these
   uint64_t unnamed_regions = 0;     // of the program's own, whose names its code does not tell
+  uint64_t overlapping = 0;         // calls that began while another stack had an open instance
   std::array<size_t, kInstanceStates> states{};
   std::vector<uint64_t> sorted;  // the measures of the whole instances
   Distribution distribution;     // of these

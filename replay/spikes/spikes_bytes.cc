@@ -42,6 +42,7 @@ void TellInstances(Io& io, Report& report, size_t threads) {
   io.List(report.instances, [&](auto& instance) { TellInstance(io, instance, threads); });
   io.Number(report.left_out);
   io.Number(report.unnamed_regions);
+  io.Number(report.overlapping);
   io.List(report.losses, [&](auto& sum) { TellLosses(io, sum); });
 }
 

@@ -32,8 +32,8 @@ std::vector<uint8_t> LoopsToBytes(const std::vector<RequestLoop>& loops, const S
 // something that exists, and the classes of time add up. They return whether they filled in their
 // part of the report; otherwise the report is of no use.
 //
-// Fills in `instances`, `left_out`, `unnamed_regions`, `states`, `losses`, `functions`,
-// `nanoseconds` and `has_times`.
+// Fills in `instances`, `left_out`, `unnamed_regions`, `overlapping`, `states`, `losses`,
+// `functions`, `nanoseconds` and `has_times`.
 bool InstancesFromBytes(Bytes bytes, const SpikeContext& context, SpikeReport& report);
 // Fills in `causes`, `outliers`, `median_costs`, `functions`, `paths`, `branches` and the sums of
 // the groups.

@@ -60,12 +60,12 @@ class BadInput(unittest.TestCase):
     def test_no_such_function(self):
         done = spikes(TINY, "main")
         self.assertEqual(done.returncode, 0, done)
-        self.assertIn("No whole call of main is there to compare.", done.stdout)
+        self.assertIn("There is no whole call of main to compare.", done.stdout)
         self.assertIn("no such function was called (did you mean 'Main'?)", done.stderr)
 
     def test_a_function_that_never_returns(self):
         done = spikes(TINY, "Main")
-        self.assertIn("No whole call of Main", done.stdout)
+        self.assertIn("There is no whole call of Main to compare. It did not return before the trace ended", done.stdout.replace("\n  ", " "))
         self.assertIn("Not compared: 1 cut by its end.", done.stdout)
         self.assertEqual(done.stderr, "")
 

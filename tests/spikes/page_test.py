@@ -333,7 +333,7 @@ class Page(unittest.TestCase):
         self.assertTrue(inside)
 
     def test_one_and_none_at_all(self):
-        for function, words in (("main", "There is one call"), ("no_such_function", "No whole call")):
+        for function, words in (("main", "only one whole call"), ("no_such_function", "no whole call")):
             page = os.path.join(self.folder.name, function + ".html")
             subprocess.run([FLOWBACK, "spikes", self.none.recording, function, "--html", page], check=False, capture_output=True)
             self.open(page)

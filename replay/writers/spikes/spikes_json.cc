@@ -64,7 +64,8 @@ std::string InstancesJson(const SpikeReport& report) {
     line.Number("begun_before", count(InstanceState::kBegunBefore));
     line.Number("cut_by_end", count(InstanceState::kCutByEnd));
     line.Number("lost", count(InstanceState::kLost));
-    line.Number("left_out", report.left_out).Number("compared", report.sorted.size());
+    line.Number("left_out", report.left_out).Number("overlapping", report.overlapping);
+    line.Number("compared", report.sorted.size());
   });
 }
 

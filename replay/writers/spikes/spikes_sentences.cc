@@ -100,19 +100,33 @@ std::string HowManySlow(const SpikesView& view) {
                      ThingsOf(view, report.sorted.size()), verb, LimitWords(view), range);
 }
 
+// There are fewer than two whole instances.
+std::string WhyTooFew(const SpikesView& view) {
+  const SpikeReport& report = *view.report;
+  const std::string region = NameWords(view.region, 60);
+  const char* const thing = view.is_function ? "call" : "instance";
+  if (!report.sorted.empty())
+    return fmt::format("There is only one whole {} of {} ({}): nothing to compare it with.", thing,
+                       region, MeasureWords(view, static_cast<double>(report.sorted.front())));
+  std::string text = fmt::format("There is no whole {} of {} to compare.", thing, region);
+  const auto count = [&](InstanceState state) { return report.states[static_cast<size_t>(state)]; };
+  if (count(InstanceState::kCutByEnd) == 0) return text;
+  if (!view.is_function)
+    return text + " The flow came to the first place, but never to the second.";
+  return text + " It did not return before the trace ended: compare what it calls, or use --auto.";
+}
+
 std::string WhyNoneSlow(const SpikesView& view) {
   const SpikeReport& report = *view.report;
   const auto words = [&](uint64_t value) { return MeasureWords(view, static_cast<double>(value)); };
   const Distribution& of = report.distribution;
   switch (report.slowness.reason) {
     case Slowness::Reason::kTooFew:
-      return report.sorted.empty()
-                 ? fmt::format("No whole {} of {} is there to compare.",
-                               view.is_function ? "call" : "instance", NameWords(view.region, 60))
-                 : fmt::format("There is one {} of {} alone ({}): what is slow, others must tell.",
-                               view.is_function ? "call" : "instance", NameWords(view.region, 60),
-                               words(report.distribution.max));
+      return WhyTooFew(view);
     case Slowness::Reason::kAllEqual:
+      if (of.min == of.max)
+        return fmt::format("None of {} stands out: all {} {}.", ThingsOf(view, of.count),
+                           VerbOf(report.measure), words(of.max));
       return fmt::format("None of {} stands out: all lie between {} and {}.",
                          ThingsOf(view, of.count), words(of.min), words(of.max));
     case Slowness::Reason::kNoKnee:
@@ -145,6 +159,9 @@ std::string NotCompared(const SpikesView& view) {
   if (view.report->left_out != 0)
     text += fmt::format("{}{} after the first {}", text.empty() ? "" : ", ", view.report->left_out,
                         view.report->instances.size());
+  if (view.report->overlapping != 0)
+    text += fmt::format("{}{} begun while another one waited on its own stack",
+                        text.empty() ? "" : ", ", view.report->overlapping);
   return text.empty() ? text : fmt::format("Not compared: {}.", text);
 }
 

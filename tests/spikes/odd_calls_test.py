@@ -1,0 +1,124 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""odd_calls_test.py FLOWBACK PROGRAM: what `spikes` says of calls that are hard to compare. PROGRAM is odd_calls."""
+
+import json
+import os
+import re
+import resource
+import subprocess
+import sys
+import tempfile
+import unittest
+
+FLOWBACK, PROGRAM = (os.path.abspath(path) for path in sys.argv[1:3])
+SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "programs", "odd_calls.cc")
+LINES = {}
+with open(SOURCE, encoding="utf-8") as file:
+    for number, line in enumerate(file, 1):
+        if "// MERGED: " in line:
+            LINES[line.split()[-1]] = number
+
+
+class OddCalls(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.recorded = {}
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    def recording(self, mode, *words):
+        path = os.path.join(self.folder.name, mode + ".data")
+        if mode not in self.recorded:
+            subprocess.run([FLOWBACK, "record", "-q", "-o", path, "--", PROGRAM, mode, *words], check=True, timeout=60)
+            self.recorded[mode] = path
+        return path
+
+    def run_flowback(self, *words):
+        done = subprocess.run([FLOWBACK, *words, "--no-cache"], capture_output=True, text=True, check=False, timeout=60)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done
+
+    def says(self, mode, *words):
+        done = self.run_flowback("spikes", self.recording(mode), *words)
+        self.assertNotIn("#", done.stdout)
+        return " ".join(done.stdout.split()), done.stderr
+
+    def json(self, mode, *words):
+        return json.loads(self.run_flowback("spikes", self.recording(mode), *words, "--json").stdout)
+
+    def instructions_of_calls(self, mode, function):
+        listed = self.run_flowback("decode", self.recording(mode), "--as", "calls").stdout
+        return [int(count) for count in re.findall(rf"<- {function}\(.*?\) (?:\(.*?\) )?(\d+) instructions", listed)]
+
+    def instances(self, mode, function):
+        table = os.path.join(self.folder.name, "instances.csv")
+        self.run_flowback("spikes", self.recording(mode), function, "--save-instances", table)
+        with open(table, encoding="utf-8") as file:
+            names, *rows = (line.strip().split(",") for line in file)
+        return [dict(zip(names, row, strict=True)) for row in rows]
+
+    def test_one_instance(self):
+        said, problems = self.says("plain", "once")
+        self.assertRegex(said, r"There is only one whole call of once \(\d+ instructions\): nothing to compare it with\.")
+        self.assertEqual(problems, "")
+
+    def test_all_equal(self):
+        said, _ = self.says("plain", "equal")
+        self.assertRegex(said, r"None of 50 calls of equal stands out: all executed \d+ instructions\.")
+
+    def test_never_returns(self):
+        said, _ = self.says("plain", "event_loop")
+        self.assertIn("There is no whole call of event_loop to compare. It did not return before the trace ended", said)
+        self.assertIn("Not compared: 1 cut by its end.", said)
+
+    def test_places_that_never_meet(self):
+        said, _ = self.says("plain", "--start", "opens", "--stop", "closes")
+        self.assertIn("There is no whole instance of opens to closes to compare. The flow came to the first place, but "
+                      "never to the second.", said)
+        said, problems = self.says("plain", "--start", "deep", "--stop", "closes")
+        self.assertIn("There is no whole instance", said)
+        self.assertIn("the flow never came from the one to the other", problems)
+
+    def test_deep_recursion(self):
+        """One instance each, however deep, and in bounded memory."""
+        self.recording("recursion", "10", "100000", "12", "9", "11")
+        answer = self.json("recursion", "deep")
+        self.assertEqual(answer["instances"]["whole"], 5)
+        self.assertEqual(answer["slow"], 1)
+        self.assertEqual(answer["outliers"][0]["instance"], 1)
+        # The innermost call has five instructions, each other one eighteen: as the listing counts the shallow ones.
+        listed = self.instructions_of_calls("recursion", "deep")
+        outermost = [int(row["instructions"]) for row in self.instances("recursion", "deep")]
+        self.assertLessEqual(set(outermost), set(listed))
+        each = (outermost[2] - outermost[0]) // 2
+        self.assertEqual(outermost[1], outermost[0] + (100000 - 10) * each)
+        self.assertAlmostEqual(answer["causes"][0]["slow_count"], 100000)
+        self.assertLess(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, 300 << 10)
+
+    def test_other_stacks_are_not_the_calls_own(self):
+        """A generator on a stack of its own works for each call: as in the listing of calls, that is not the call's."""
+        listed = self.instructions_of_calls("borrowing", "borrow")
+        found = [int(row["instructions"]) for row in self.instances("borrowing", "borrow")]
+        self.assertEqual(len(found), 100)
+        self.assertEqual(found, listed)
+        answer = self.json("borrowing", "borrow")
+        self.assertEqual(answer["slow"], 4)
+        self.assertIn("called spend(unsigned int) (borrow(unsigned int)+", answer["causes"][0]["words"])
+
+    def test_calls_that_wait_on_their_stacks(self):
+        """One is open at a time; those that begin meanwhile are counted."""
+        listed = self.instructions_of_calls("serving", "serve")
+        found = [int(row["instructions"]) for row in self.instances("serving", "serve")]
+        self.assertEqual(len(listed), 80)
+        answer = self.json("serving", "serve")
+        self.assertEqual(answer["instances"]["whole"] + answer["instances"]["overlapping"], 80)
+        self.assertEqual(found, listed[::2])
+        self.assertIn("40 begun while another one waited on its own stack", " ".join(answer["sentences"]))
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
