@@ -23,6 +23,7 @@
 #include "cli/text/status.h"
 #include "cli/text/terminal.h"
 #include "replay/spikes/kept_spikes.h"
+#include "replay/spikes/last_spikes.h"
 #include "replay/spikes/request_loops.h"
 #include "replay/timeline/kept_times.h"
 #include "replay/timeline/thread_times.h"
@@ -273,6 +274,9 @@ Status SpikesJob::FindReport() {
 // A region that never ran is not kept: a later command could not say which functions its name may
 // have meant.
 void SpikesJob::Keep() const {
+  if (report_)
+    KeepLastSpikes(opened_.recording(), opened_.CacheFor(CachedResult::kIndex),
+                   LastSpikesOf(*report_, flows_, Region()));
   if (!report_ || report_->instances.empty() || !opened_.MayKeepResults()) return;
   if (words_.automatic && !loops_were_kept_) kept_->KeepLoops(loops_);
   kept_->Keep(options_, *report_);

@@ -11,6 +11,7 @@
 #include "cli/reading/reader_options.h"
 #include "cli/reading/reading_command.h"
 #include "cli/reading/reading_job.h"
+#include "cli/reading/spike_moment.h"
 #include "cli/reading/stream_report.h"
 #include "cli/samples/sampled_job.h"
 #include "cli/stack/stack_moment.h"
@@ -47,6 +48,10 @@ class StackJob final : public ReadingJob {
   void Keep() const override;
 
   Status UnderstandMoment();
+  Status UnderstandSpike();
+  // Whether the thread is one of those that are shown, and at which place.
+  bool IsShown(const StreamOwner& owner) const;
+  StackPlace PlaceIn(const StreamOwner& owner) const;
   Status OpenKept();
   Status CheckThreads() const;
   // The owner's thread, by its number in the index; empty: it has no stacks there.
@@ -61,6 +66,7 @@ class StackJob final : public ReadingJob {
   std::optional<FlowIndex> index_;
   std::optional<KeptStacks> kept_;
   StackPlace place_;
+  std::optional<NamedSpike> spike_;  // that --at names
 };
 
 Status StackJob::Prepare() {
@@ -72,14 +78,35 @@ Status StackJob::Prepare() {
   opened_.PrepareStreams(true);
   if (Status status = opened_.ChooseThreads(); !status) return status;
   WarnOfSharedStreams(opened_.recording(), opened_.threads(), opened_.InputName());
-  return CheckThreads();
+  return NamesSpike(options_.at) ? UnderstandSpike() : CheckThreads();
 }
 
 Status StackJob::UnderstandMoment() {
+  if (NamesSpike(options_.at)) return {};
   const Result<StackPlace> place = ParseMoment(options_.at, opened_.recording(), opened_.clock());
   if (!place) return Fail(place.error());
   place_ = *place;
   return {};
+}
+
+// Which instances have a number, is known by the code and the chosen threads.
+Status StackJob::UnderstandSpike() {
+  Result<NamedSpike> spike = FindSpike("--at", options_.at, opened_);
+  if (!spike) return Fail(spike.error());
+  spike_ = *std::move(spike);
+  place_ = {.kind = StackPlace::Kind::kInstruction, .value = spike_->instance.first_instruction};
+  return {};
+}
+
+bool StackJob::IsShown(const StreamOwner& owner) const {
+  return !spike_ || options_.all || spike_->instance.IsOf(owner);
+}
+
+// With --all the other threads are shown as they were when the instance began.
+StackPlace StackJob::PlaceIn(const StreamOwner& owner) const {
+  if (!spike_ || spike_->instance.IsOf(owner)) return place_;
+  return {.kind = StackPlace::Kind::kTime,
+          .value = opened_.clock().TscAt(spike_->instance.begin.time)};
 }
 
 // The n-th instruction of one thread says nothing about the others.
@@ -105,6 +132,7 @@ Status StackJob::Run(Output& output) {
   if (Status status = OpenKept(); !status) return status;
   Player player = NewPlayer();
   for (const StreamOwner& owner : opened_.threads().owners()) {
+    if (!IsShown(owner)) continue;
     if (Status status = Show(owner, player, output); !status) return status;
     if (output.closed()) break;
   }
@@ -156,7 +184,7 @@ Status StackJob::StacksOf(const StreamOwner& owner, Player& player,
   const std::optional<size_t> number = NumberInIndex(owner);
   const auto is_kept = [&] { return number && kept_->Has(*number); };
   if (is_kept()) {
-    stacks.push_back(kept_->At(*number, place_, how));
+    stacks.push_back(kept_->At(*number, PlaceIn(owner), how));
     return {};
   }
   std::vector<const ThreadFlow*> all;
@@ -165,10 +193,10 @@ Status StackJob::StacksOf(const StreamOwner& owner, Player& player,
   if (!origin) return Fail(origin.error());
   if (number) kept_->Make(*number, *origin, how);
   if (is_kept()) {
-    stacks.push_back(kept_->At(*number, place_, how));
+    stacks.push_back(kept_->At(*number, PlaceIn(owner), how));
     return {};
   }
-  StackTaker taker(names_.functions, {place_}, *std::move(origin), how);
+  StackTaker taker(names_.functions, {PlaceIn(owner)}, *std::move(origin), how);
   Status played = player.Play({&owner}, taker);
   stacks = taker.Take();
   return played;
@@ -212,7 +240,8 @@ Status CheckForSamples(const StackOptions& options) {
 void AddStackOptions(CLI::App& app, StackOptions& options, ReaderWords&) {
   app.add_option("--at", options.at,
                  "the moment: end (the default), a time (seconds, units, or per cent of the "
-                 "recording: 50%), or N, before the thread's instruction of that number, from 0");
+                 "recording: 50%), N, before the thread's instruction of that number, from 0, or "
+                 "spike:N, where the Nth slowest instance of the last `spikes` begins");
   app.add_option("--thread", options.thread, "the thread of that number or name only");
   app.add_flag("--all", options.all,
                "all threads: the default, but for --at N, which is about one thread; of samples: "

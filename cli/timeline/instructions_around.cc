@@ -22,19 +22,23 @@ class AroundPrinter {
 
   // False: the thread's flow does not reach there.
   bool Print(FlowIndex& index, const IndexedThread& thread) {
-    const uint64_t tsc = FirstTscAt(thread);
-    if (tsc == 0) return false;
+    const uint64_t tsc = plan_.spike == nullptr ? FirstTscAt(thread) : 0;
+    if (plan_.spike == nullptr && tsc == 0) return false;
     ThreadCursor cursor(index, thread);
-    cursor.ToTime(tsc);
+    if (plan_.spike != nullptr)
+      cursor.ToInstruction(plan_.spike->instance.first_instruction);
+    else
+      cursor.ToTime(tsc);
     const bool behind = cursor.kind() == ThreadCursor::Kind::kEnd;
+    if (plan_.spike != nullptr && behind) return false;
     for (uint64_t i = 0; i < plan_.around; ++i)
       if (!cursor.Previous(ThreadCursor::Kind::kInstruction)) break;
     if (!plan_.json) PrintHeader(thread);
-    const uint64_t last = 2 * plan_.around;
+    const uint64_t last = plan_.around + CountFrom();
     bool marked = behind;
     for (uint64_t shown = 0; shown < last && cursor.kind() != ThreadCursor::Kind::kEnd;) {
       const bool is_one = cursor.kind() == ThreadCursor::Kind::kInstruction;
-      const bool here = !marked && is_one && cursor.tsc() >= tsc;
+      const bool here = !marked && is_one && IsThere(cursor, tsc);
       marked = marked || here;
       PrintElement(thread, cursor, here);
       shown += is_one ? 1 : 0;
@@ -50,6 +54,17 @@ class AroundPrinter {
 
   uint64_t Value(uint64_t tsc) const { return settings_.trace.clock->Value(tsc); }
   std::string& out() { return output_.buffer(); }
+
+  // Returns how many instructions are shown from the moment on.
+  uint64_t CountFrom() const {
+    constexpr uint64_t kShort = 1000;
+    const uint64_t all = plan_.spike == nullptr ? 0 : plan_.spike->instance.instructions;
+    return all <= kShort ? all + plan_.around : plan_.around;
+  }
+  bool IsThere(const ThreadCursor& cursor, uint64_t tsc) const {
+    return plan_.spike == nullptr ? cursor.tsc() >= tsc
+                                  : cursor.number() >= plan_.spike->instance.first_instruction;
+  }
 
   // The first time-stamp that is not before the time asked for; 0: the thread has no flow then.
   uint64_t FirstTscAt(const IndexedThread& thread) const {
@@ -74,6 +89,13 @@ class AroundPrinter {
   void PrintHeader(const IndexedThread& thread) {
     out() += fmt::format("# thread {} {}\n", thread.tid,
                          Printable(settings_.trace.threads->CommAt(thread.tid, plan_.time).comm));
+    if (plan_.spike == nullptr) return;
+    const SlowInstance& instance = plan_.spike->instance;
+    out() += fmt::format(
+        "# spike {} of {}, an instance of {}: {} instructions from the thread's instruction {} "
+        "on\n",
+        plan_.spike->number, plan_.spike->all, Printable(plan_.spike->region),
+        instance.instructions, instance.first_instruction);
   }
 
   // "+12/-3 ns": so far the proven bounds lie around the estimate.
@@ -209,6 +231,12 @@ size_t PrintInstructionsAround(const AroundPlan& plan, FlowIndex& index,
     line.Text("schema", "flowback.timeline.instructions/1").Text("input", plan.input);
     line.Text("clock", settings.trace.clock->has_nanoseconds() ? "ns" : "tsc");
     line.Bool("emulated", settings.trace.clock->emulated());
+    if (plan.spike != nullptr) {
+      line.Number("spike", plan.spike->number).Number("spikes", plan.spike->all);
+      line.Text("region", plan.spike->region).Number("tid", plan.spike->instance.tid);
+      line.Number("first_instruction", plan.spike->instance.first_instruction);
+      line.Number("instructions", plan.spike->instance.instructions);
+    }
     line.End();
   } else {
     if (settings.trace.clock->emulated())

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// `timeline --at TIME --around N`: the single instructions of threads around a time.
+// `timeline --at MOMENT --around N`: the single instructions of threads around a moment.
 #pragma once
 
 #include <cstdint>
@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cli/listing/print_settings.h"
+#include "cli/reading/spike_moment.h"
 #include "cli/text/output.h"
 #include "flowback/replay/flow_index.h"
 
@@ -17,6 +18,8 @@ struct AroundPlan {
   uint64_t around = 0;  // instructions before it, and as many from it on
   bool json = false;
   std::string input;
+  // Around this instance's first instruction instead. All of a short one is shown.
+  const NamedSpike* spike = nullptr;
 };
 
 // Of those threads of the index whose flow reaches there; `settings` name the code, and the columns

@@ -16,6 +16,7 @@
 #include "cli/reading/reader_options.h"
 #include "cli/reading/reading_command.h"
 #include "cli/reading/reading_job.h"
+#include "cli/reading/spike_moment.h"
 #include "cli/reading/stream_report.h"
 #include "cli/reading/time_words.h"
 #include "cli/text/status.h"
@@ -89,8 +90,10 @@ class TimelineJob final : public ReadingJob {
   bool IsSampled() const { return opened_.source().samples(); }
   Status OpenCode();
   Status UnderstandTimes();
+  Status UnderstandAt();
   Status UnderstandFunction();
   uint64_t WorkBytes() const;
+  bool IsOfSpike(const IndexedThread& thread) const;
   Status ShowAround(Output& output);
   Status ShowOverview(Output& output);
   Status ShowSamples(Output& output);
@@ -114,6 +117,7 @@ class TimelineJob final : public ReadingJob {
   std::optional<NamePattern> pattern_;
   TimeSpan span_;
   std::optional<uint64_t> at_;
+  std::optional<NamedSpike> spike_;  // that --at names
   std::vector<const ThreadFlow*> flows_;
   std::optional<TimelineSources> sources_;
   std::optional<KeptTimeline> kept_;
@@ -134,7 +138,7 @@ Status TimelineJob::Prepare() {
   opened_.PrepareStreams(true);
   if (Status status = opened_.ChooseThreads(); !status) return status;
   WarnOfSharedStreams(opened_.recording(), opened_.threads(), opened_.InputName());
-  return {};
+  return UnderstandAt();
 }
 
 // Samples are there also where their records are of no kind that an engine decodes.
@@ -149,12 +153,25 @@ Status TimelineJob::UnderstandTimes() {
   span_ = *span;
   if (!words_.reader.time.empty() && !IsSampled())
     WarnOfEmptySpan(opened_.recording(), opened_.clock(), span_, words_.reader, true);
+  return {};
+}
+
+// Which instances have a number, is known by the code and the chosen threads.
+Status TimelineJob::UnderstandAt() {
   if (words_.at.empty()) return {};
+  if (NamesSpike(words_.at)) {
+    Result<NamedSpike> spike = FindSpike("--at", words_.at, opened_);
+    if (!spike) return Fail(spike.error());
+    spike_ = *std::move(spike);
+    at_ = spike_->instance.begin.time;
+    return {};
+  }
   const Result<TimeSpan> at = ParseTimeSpan(words_.at + ",", opened_.recording(), opened_.clock());
   if (!at || words_.at.contains(','))
     return Fail(Error(ErrorCode::kUsage, fmt::format("--at: can't understand '{}'", words_.at))
                     .Remedy("--at TIME as listings print it, e.g. 969388.25 (seconds), with a "
-                            "unit, or per cent of the recording: --at 50%"));
+                            "unit, or per cent of the recording: --at 50%; --at spike:1 after "
+                            "`spikes`"));
   at_ = at->begin;
   return {};
 }
@@ -188,6 +205,13 @@ void TimelineJob::MakeSources() {
   sources_.emplace(opened_.TimelineInput());
 }
 
+bool TimelineJob::IsOfSpike(const IndexedThread& thread) const {
+  const SlowInstance& instance = spike_->instance;
+  return thread.tid == instance.tid && thread.pid == instance.pid &&
+         (thread.tid != -1 ||
+          (!thread.shares.empty() && thread.shares.front().stream->index == instance.stream));
+}
+
 Status TimelineJob::ShowAround(Output& output) {
   Result<std::unique_ptr<Decoder>> decoder = opened_.NewDecoder();
   if (!decoder) return Fail(decoder.error());
@@ -199,7 +223,8 @@ Status TimelineJob::ShowAround(Output& output) {
   for (const StreamOwner& owner : opened_.threads().owners()) wanted.insert(owner.tid);
   std::vector<size_t> shown;
   for (size_t i = 0; i < index->threads().size(); ++i)
-    if (wanted.contains(index->threads()[i].tid)) shown.push_back(i);
+    if (spike_ ? IsOfSpike(index->threads()[i]) : wanted.contains(index->threads()[i].tid))
+      shown.push_back(i);
   PrintSettings settings;
   settings.layout = {.fields = Fields()
                                    .Add(Field::kIp)
@@ -213,7 +238,8 @@ Status TimelineJob::ShowAround(Output& output) {
   const AroundPlan plan{.time = *at_,
                         .around = words_.around,
                         .json = words_.reader.json,
-                        .input = words_.reader.InputName()};
+                        .input = words_.reader.InputName(),
+                        .spike = spike_ ? &*spike_ : nullptr};
   if (PrintInstructionsAround(plan, *index, shown, settings, output) == 0)
     WarnOfEmptySpan(opened_.recording(), opened_.clock(), {.begin = *at_, .end = *at_},
                     words_.reader, false);
@@ -383,7 +409,7 @@ void AddTimelineOptions(CLI::App& app, TimelineWords& words, ReaderWords& reader
   app.add_option("--top", words.top, "so many lines of each profile (20)");
   app.add_option("--at", words.at,
                  "the single instructions at that time, with their proven intervals; a time as for "
-                 "--time");
+                 "--time, or spike:N: where the Nth slowest instance of the last `spikes` begins");
   app.add_flag("--overview", words.overview,
                "what the recording's index alone can tell: soon, also of a long one, and without "
                "calls");

@@ -104,7 +104,6 @@ class SpikeFinder {
   Status Compare();
   double Extra() const;
   bool IsComparison() const;
-  std::vector<uint32_t> ByMeasure(InstanceGroup group) const;
   Status Explain(const InstanceGroups& groups);
   static bool AddsUp(const Causes& causes, double extra);
   static Status CheckParts(const Causes& causes, double extra);
@@ -233,20 +232,11 @@ void SpikeFinder::FindSlow(InstanceMeasure measure, const SlowLimit& limit) {
   }
 }
 
-// Returns the numbers of a group's instances, the least first.
-std::vector<uint32_t> SpikeFinder::ByMeasure(InstanceGroup group) const {
-  std::vector<uint32_t> numbers;
-  for (uint32_t i = 0; i < report_.instances.size(); ++i)
-    if (report_.GroupOf(report_.instances[i]) == group) numbers.push_back(i);
-  std::ranges::stable_sort(numbers, {}, [&](uint32_t number) { return MeasureOf(number); });
-  return numbers;
-}
-
 void SpikeFinder::ChooseShown() {
-  shown_ = ByMeasure(InstanceGroup::kSlow);
+  shown_ = NumbersOf(report_, InstanceGroup::kSlow);
   std::ranges::reverse(shown_);
   shown_.resize(std::min(shown_.size(), options_.top));
-  normal_ = ByMeasure(InstanceGroup::kNormal);
+  normal_ = NumbersOf(report_, InstanceGroup::kNormal);
   report_.median = normal_[(normal_.size() - 1) / 2];
 }
 
@@ -361,6 +351,16 @@ InstanceGroup SpikeReport::GroupOf(const Instance& instance) const {
   const bool is_slow =
       slowness.slow != 0 && flowback::MeasureOf(instance, measure) > slowness.threshold;
   return is_slow && instance.time() >= least_time ? InstanceGroup::kSlow : InstanceGroup::kNormal;
+}
+
+std::vector<uint32_t> NumbersOf(const SpikeReport& report, InstanceGroup group) {
+  std::vector<uint32_t> numbers;
+  for (uint32_t i = 0; i < report.instances.size(); ++i)
+    if (report.GroupOf(report.instances[i]) == group) numbers.push_back(i);
+  std::ranges::stable_sort(numbers, {}, [&](uint32_t number) {
+    return MeasureOf(report.instances[number], report.measure);
+  });
+  return numbers;
 }
 
 Result<SpikeReport> FindSpikes(const TimelineSources& sources,

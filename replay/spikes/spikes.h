@@ -113,6 +113,9 @@ struct SpikeReport {
   uint64_t least_time = 0;
 };
 
+// Returns the numbers of a group's instances, by their measure, the least first.
+std::vector<uint32_t> NumbersOf(const SpikeReport& report, InstanceGroup group);
+
 class KeptSpikes;
 
 // Learns the threads' times, with spans.

@@ -19,7 +19,7 @@ QUESTIONS = (
     ["--start", "handle", "--stop", "spiky::describe*"],
     ["--auto"],
 )
-FORMS = ([], ["--json"])
+FORMS = ([], ["--json"], ["--html", "page"])
 
 
 class Cache(unittest.TestCase):
@@ -41,13 +41,16 @@ class Cache(unittest.TestCase):
                        env=dict(os.environ, FLOWBACK_CACHE=self.path("store")))
 
     def said(self, *words, cached=True):
-        """The text or JSON, the list of instances and the warnings."""
+        """The text or JSON, the list of instances, the page if one is asked for, and the warnings."""
         csv = self.path("instances.csv")
         way = ["--cache-dir", self.cache] if cached else ["--no-cache"]
         done = subprocess.run([FLOWBACK, "spikes", self.recording, *words, "--save-instances", csv, *way], check=True,
-                              capture_output=True, text=True)
-        with open(csv, encoding="utf-8") as file:
-            return done.stdout, file.read(), done.stderr
+                              capture_output=True, text=True, cwd=self.folder.name)
+        written = []
+        for path in [csv, self.path("page")] if "page" in words else [csv]:
+            with open(path, encoding="utf-8") as file:
+                written.append(file.read())
+        return done.stdout, *written, done.stderr
 
     def kept(self, kind):
         """The kept files of a kind, by path, and which file on the disk each is."""

@@ -52,6 +52,11 @@ void WriteSpikesText(const SpikesView& view, TextSink& sink) {
   }
   AppendHistogram(view, out);
   for (size_t i = 0; i < view.report->outliers.size(); ++i) AppendOutlier(view, i, out);
+  if (!view.report->outliers.empty())
+    out += fmt::format(
+        "\n`flowback timeline {0} --at spike:1` shows the instructions of the first of these,\n"
+        "`flowback stack {0} --at spike:1` its callers.\n",
+        view.input);
   sink.Commit();
 }
 
