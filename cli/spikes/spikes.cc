@@ -238,7 +238,8 @@ SpikesView SpikesJob::View() {
 
 Status SpikesJob::Run(Output& output) {
   opened_.AddKnownLosses();
-  constexpr uint64_t kPasses = 3;  // for the times, the instances, and what they did
+  // For the times, the instances, and the first branches of those that are shown.
+  constexpr uint64_t kPasses = 3;
   const WorkProgress progress = opened_.ShowProgress("spikes", kPasses * opened_.trace_bytes());
   flows_ = FlowsOf(opened_.threads().owners());
   sources_.emplace(opened_.TimelineInput());

@@ -95,9 +95,10 @@ class BranchTable {
 // How often the open instance took each edge.
 class BranchCounts {
  public:
-  void Add(uint32_t edge) {
+  void Add(uint32_t edge, uint64_t times = 1) {
     if (edge >= counts_.size()) counts_.resize(edge + size_t{1});
-    if (counts_[edge]++ == 0) touched_.push_back(edge);
+    if (counts_[edge] == 0) touched_.push_back(edge);
+    counts_[edge] += times;
   }
   const std::vector<uint32_t>& touched() const { return touched_; }  // in the order of first use
   uint64_t operator[](uint32_t edge) const { return counts_[edge]; }

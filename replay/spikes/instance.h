@@ -32,6 +32,9 @@ struct Instance {
   uint64_t instructions = 0;
   uint64_t lost_bytes = 0;  // bytes of trace that are lost within it or at its end
   ClassTimes times{};       // their sum is end.time - begin.time
+  // The thread went to another stack within it: its instructions are not one stretch. Known while
+  // the flow is followed only.
+  bool is_divided = false;
 
   uint64_t time() const { return end.time - begin.time; }
   uint64_t Of(TimeClass kind) const { return times[static_cast<size_t>(kind)]; }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The second pass over the instances: sums over the slow ones and over the normal ones, by call
-// path and by branch, and all of those instances that are shown one by one.
+// Sums over the slow instances and over the normal ones, by call path and by branch, and all of
+// those instances that are shown one by one.
 #pragma once
 
 #include <array>

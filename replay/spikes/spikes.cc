@@ -10,26 +10,15 @@
 
 #include "flowback/replay/player.h"
 #include "replay/spikes/instance_player.h"
+#include "replay/spikes/instance_rows.h"
 #include "replay/spikes/kept_spikes.h"
 #include "replay/spikes/nearest.h"
+#include "replay/spikes/step_player.h"
 #include "replay/timeline/function_table.h"
 #include "replay/timeline/thread_times.h"
 
 namespace flowback {
 namespace {
-
-// The first pass: the instances alone.
-class InstanceList final : public InstanceSink {
- public:
-  void OnInstance(uint32_t, const Instance& instance, const PathCosts&) override {
-    if (instances.size() < SpikeReport::kMostInstances)
-      instances.push_back(instance);
-    else
-      ++left_out;
-  }
-  std::vector<Instance> instances;
-  uint64_t left_out = 0;
-};
 
 // The edges of the functions that paths are in, by path.
 class EdgesByPath {
@@ -92,9 +81,11 @@ class SpikeFinder {
   Result<SpikeReport> Find();
 
  private:
-  InstancePlan PlanFor(InstanceSink& sink, bool call_numbers);
+  InstancePlan PlanFor(InstanceSink& sink);
   Status LearnTimes();
   Status Measure();
+  void DropTables();
+  void DropFunctions();
   bool LoadInstances();
   bool NumberFunctions();
   void ChooseMeasure();
@@ -104,7 +95,10 @@ class SpikeFinder {
   Status Compare();
   double Extra() const;
   bool IsComparison() const;
-  Status Explain(const InstanceGroups& groups);
+  bool HasRows() const { return rows_ && rows_->complete(); }
+  Status SumUp(InstanceGroups& groups);
+  Status PlaySteps(InstanceGroups& groups);
+  Status Explain(InstanceGroups& groups);
   static bool AddsUp(const Causes& causes, double extra);
   static Status CheckParts(const Causes& causes, double extra);
   double MeasureOf(uint32_t number) const {
@@ -121,17 +115,18 @@ class SpikeFinder {
   FunctionTable functions_;
   Player player_;
   SpikeReport report_;
+  std::optional<InstanceRows> rows_;
   std::vector<uint32_t> shown_;   // slow instances, the slowest first
   std::vector<uint32_t> normal_;  // by measure, the least first
 };
 
-InstancePlan SpikeFinder::PlanFor(InstanceSink& sink, bool call_numbers) {
+InstancePlan SpikeFinder::PlanFor(InstanceSink& sink) {
   return {.is_region = options_.is_region,
           .unit = TimeUnit(sources_.recording.time),
           .functions = functions_,
           .paths = report_.paths,
           .sink = sink,
-          .call_numbers = call_numbers,
+          .call_numbers = true,
           .regions = options_.regions};
 }
 
@@ -140,7 +135,11 @@ Result<SpikeReport> SpikeFinder::Find() {
   if (!loaded)
     if (Status status = Measure(); !status) return Fail(status.error());
   ChooseMeasure();
-  if (report_.slow == 0 || report_.normal == 0) return std::move(report_);
+  if (report_.slow == 0 || report_.normal == 0) {
+    DropTables();
+    DropFunctions();
+    return std::move(report_);
+  }
   ChooseShown();
   if (loaded && LoadComparison()) return std::move(report_);
   if (loaded && !NumberFunctions())
@@ -163,12 +162,14 @@ Status SpikeFinder::Measure() {
   report_.nanoseconds = known_times_->nanoseconds;
   report_.has_times =
       std::ranges::any_of(accounts_, [](const auto* account) { return account != nullptr; });
-  InstanceList list;
-  const InstancePlan plan = PlanFor(list, false);
-  InstancePlayer instances(plan, sources_, accounts_, options_.places, nullptr, nullptr);
+  DropTables();
+  rows_.emplace(SpikeReport::kMostInstances, options_.row_bytes);
+  const InstancePlan plan = PlanFor(*rows_);
+  InstancePlayer instances(plan, sources_, accounts_, options_.places, &report_.branches, &*rows_);
   if (Status status = player_.Play(flows_, instances); !status) return status;
-  report_.instances = std::move(list.instances);
-  report_.left_out = list.left_out;
+  if (!HasRows()) DropTables();
+  report_.instances = rows_->instances();
+  report_.left_out = rows_->left_out();
   if (options_.regions != nullptr) report_.unnamed_regions = options_.regions->unnamed();
   report_.overlapping = instances.overlapping();
   report_.losses = instances.TakeLosses();
@@ -177,6 +178,21 @@ Status SpikeFinder::Measure() {
     ++report_.states[static_cast<size_t>(instance.state)];
   report_.functions = functions_.all();
   return {};
+}
+
+// What was found in a pass that is not gone by.
+void SpikeFinder::DropTables() {
+  report_.paths = {};
+  report_.branches = {};
+}
+
+// But those that instances name.
+void SpikeFinder::DropFunctions() {
+  size_t named = 0;
+  for (const Instance& instance : report_.instances)
+    if (instance.function != CallPath::kNoFunction)
+      named = std::max<size_t>(named, size_t{instance.function} + 1);
+  report_.functions.resize(std::min(named, report_.functions.size()));
 }
 
 bool SpikeFinder::LoadInstances() { return kept_ != nullptr && kept_->LoadInstances(report_); }
@@ -246,8 +262,7 @@ bool SpikeFinder::LoadComparison() {
   report_.causes = {};
   report_.outliers.clear();
   report_.median_costs.clear();
-  report_.paths = {};
-  report_.branches = {};
+  DropTables();
   return false;
 }
 
@@ -274,12 +289,29 @@ Status SpikeFinder::Compare() {
   kept.insert(kept.end(), shown_.begin(), shown_.end());
   kept.push_back(report_.median);
   InstanceGroups groups(std::move(of), kept);
-  const InstancePlan plan = PlanFor(groups, true);
-  InstancePlayer instances(plan, sources_, accounts_, options_.places, &report_.branches, &groups);
-  if (Status status = player_.Play(flows_, instances); !status) return status;
+  if (Status status = SumUp(groups); !status) return status;
   if (Status status = Explain(groups); !status) return status;
   report_.functions = std::move(functions_.all());
   return {};
+}
+
+Status SpikeFinder::SumUp(InstanceGroups& groups) {
+  if (HasRows()) {
+    rows_->TellAgain(groups);
+    return {};
+  }
+  const InstancePlan plan = PlanFor(groups);
+  InstancePlayer instances(plan, sources_, accounts_, options_.places, &report_.branches, &groups);
+  return player_.Play(flows_, instances);
+}
+
+// Rows have no steps: those of the outliers and of the instances next to them are played.
+Status SpikeFinder::PlaySteps(InstanceGroups& groups) {
+  if (!HasRows()) return {};
+  std::vector<uint32_t> numbers = shown_;
+  for (const Outlier& outlier : report_.outliers) numbers.push_back(outlier.nearest);
+  StepPlayer steps(report_.instances, numbers, report_.branches, groups);
+  return player_.Play(flows_, steps);
 }
 
 // What the slow ones took beyond as many normal ones.
@@ -294,7 +326,7 @@ double SpikeFinder::Extra() const {
   return extra;
 }
 
-Status SpikeFinder::Explain(const InstanceGroups& groups) {
+Status SpikeFinder::Explain(InstanceGroups& groups) {
   EdgesByPath edges(report_, sources_.functions, functions_);
   CauseInput input{.paths = report_.paths,
                    .branches = report_.branches,
@@ -322,9 +354,11 @@ Status SpikeFinder::Explain(const InstanceGroups& groups) {
     if (Status status = CheckParts(outlier.causes, more); !status) return status;
     outlier.costs = CostsOf(kept);
     outlier.nearest = NearestOf(kept, candidates, groups);
-    outlier.parting = PartingOf(kept, *groups.Kept(outlier.nearest));
     report_.outliers.push_back(std::move(outlier));
   }
+  if (Status status = PlaySteps(groups); !status) return status;
+  for (Outlier& outlier : report_.outliers)
+    outlier.parting = PartingOf(*groups.Kept(outlier.number), *groups.Kept(outlier.nearest));
   report_.slow_sums = groups.Of(InstanceGroup::kSlow);
   report_.normal_sums = groups.Of(InstanceGroup::kNormal);
   return {};

@@ -4,10 +4,10 @@
 //   Result<SpikeReport> report = FindSpikes(sources, flows, options,
 //                                           [&] { return AccountTimes(sources); });
 //
-// Two passes over the flow. The first measures the instances; the threshold of slowness follows
-// from their distribution. The second sums up, for the slow ones and for the normal ones, what each
-// call path cost and where each branch went, and keeps all of those instances that are shown one by
-// one.
+// The flow is followed once, and kept in short (InstanceRows): which instances are slow is known
+// only when all have been measured. Then what each call path cost and where each branch went is
+// summed up, for the slow ones and for the normal ones, and the first branches are played of those
+// instances that are shown one by one. Where too much would have to be kept, a second pass sums up.
 #pragma once
 
 #include <array>
@@ -46,6 +46,9 @@ struct SpikeOptions {
   SlowLimit limit{};
   uint64_t least_time = 0;  // shorter instances are not slow
   size_t top = 5;           // so many slow instances are shown, the slowest first
+  // Bytes of what instances did that are kept until it is known which are slow. Where they do not
+  // suffice, the flow is followed a second time.
+  size_t row_bytes = size_t{128} << 20;
 };
 
 // The first branch at which an instance leaves the way of another one.

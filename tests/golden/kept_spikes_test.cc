@@ -117,6 +117,17 @@ TEST_F(KeptSpikesTest, AreThoseThatWereFound) {
   EXPECT_EQ(loaded.median, made.median);
 }
 
+// Whether what instances did was kept, or the flow was followed a second time.
+TEST_F(KeptSpikesTest, AreTheSameFromOnePassAndFromTwo) {
+  SpikeOptions options = Options(kLock);
+  const SpikeReport once = Find(options);
+  ASSERT_NE(once.slow, 0U);
+  for (const size_t bytes : {0, 1000, 40'000}) {
+    options.row_bytes = bytes;
+    EXPECT_EQ(BytesOf(Find(options)), BytesOf(once)) << bytes;
+  }
+}
+
 // Other words about the same region need the second pass alone, and find the same as without.
 TEST_F(KeptSpikesTest, ServeOtherQuestionsAboutTheRegion) {
   const SpikeOptions options = Options(kLock);
