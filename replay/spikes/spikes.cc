@@ -83,6 +83,7 @@ class SpikeFinder {
  private:
   InstancePlan PlanFor(InstanceSink& sink);
   Status LearnTimes();
+  Status CheckTimes() const;
   Status Measure();
   void DropTables();
   void DropFunctions();
@@ -134,6 +135,7 @@ Result<SpikeReport> SpikeFinder::Find() {
   const bool loaded = LoadInstances();
   if (!loaded)
     if (Status status = Measure(); !status) return Fail(status.error());
+  if (Status status = CheckTimes(); !status) return Fail(status.error());
   ChooseMeasure();
   if (report_.slow == 0 || report_.normal == 0) {
     DropTables();
@@ -146,6 +148,16 @@ Result<SpikeReport> SpikeFinder::Find() {
     if (Status status = Measure(); !status) return Fail(status.error());
   if (Status status = Compare(); !status) return Fail(status.error());
   return std::move(report_);
+}
+
+// Without times nothing but instructions can be compared.
+Status SpikeFinder::CheckTimes() const {
+  if (report_.has_times || !options_.measure || *options_.measure == InstanceMeasure::kInstructions)
+    return {};
+  return Fail(Error(ErrorCode::kUsage,
+                    std::string("the trace has no times, so nothing can be compared by ") +
+                        Name(*options_.measure))
+                  .Remedy("--by instructions, or a recording with timing packets (TSC, MTC, CYC)"));
 }
 
 Status SpikeFinder::LearnTimes() {

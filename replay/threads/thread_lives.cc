@@ -20,6 +20,7 @@ ThreadLives::ThreadLives(const Recording& recording) {
     if constexpr (std::is_same_v<Record, ForkRecord>) {
       Life& life = lives_[record.tid];
       if (!life.born) life.born = record.time;
+      life.exited.reset();  // an earlier thread with that number
     } else if constexpr (std::is_same_v<Record, ExitRecord>) {
       lives_[record.tid].exited = record.time;
     } else if constexpr (std::is_same_v<Record, ItraceStartRecord>) {

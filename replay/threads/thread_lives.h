@@ -25,6 +25,8 @@ class ThreadLives {
  public:
   explicit ThreadLives(const Recording& recording);
 
+  // A number that several threads had one after the other has one life, from the first one's begin
+  // to the last one's end.
   // By FORK, or where tracing of it began.
   std::optional<uint64_t> BornAt(int32_t tid) const;
   std::optional<uint64_t> ExitedAt(int32_t tid) const;

@@ -64,24 +64,34 @@ AssembledRecording::AssembledRecording(const AssembledCode& code, AssembledServe
                                        const testing::GeneratorOptions& options,
                                        SwitchRecords switches) {
   const std::vector<uint8_t> trace = server.Finish();
-  Write(code, trace, server.switches, options, switches);
+  Write(code, server, trace, options, switches);
 }
 
-void AssembledRecording::Write(const AssembledCode& code, const std::vector<uint8_t>& trace,
-                               const std::vector<CpuSwitch>& switches,
+void AssembledRecording::Write(const AssembledCode& code, const AssembledServer& server,
+                               const std::vector<uint8_t>& trace,
                                const testing::GeneratorOptions& options, SwitchRecords records) {
   PerfDataBuilder file = FileFor(options);
   Trailer trailer{.time = TimeOf(1), .pid = kServer, .tid = kServer, .cpu = 0, .id = 102};
-  file.Comm(kServer, kServer, "server", true, trailer);
-  file.Mmap2(kServer, code.address, code.size, code.offset, code.path, trailer);
+  const auto begin = [&] {
+    file.Comm(kServer, kServer, "server", true, trailer);
+    file.Mmap2(kServer, code.address, code.size, code.offset, code.path, trailer);
+  };
+  begin();
   file.ItraceStart(kServer, kServer, trailer);
   if (records == SwitchRecords::kCpuWide) {
     file.Fork(kServer, kNeighbour, kServer, kServer, trailer);
     trailer.tid = kNeighbour;
     file.Comm(kServer, kNeighbour, "neighbour", false, trailer);
   }
-  for (const CpuSwitch& change : switches) {
+  for (const CpuSwitch& change : server.switches) {
     if (records == SwitchRecords::kNone) break;
+    if (change.to_server && server.restarted != 0 && trailer.time < TimeOf(server.restarted) &&
+        change.tsc > server.restarted) {
+      trailer = {.time = TimeOf(server.restarted), .pid = kServer, .tid = kServer, .id = 102};
+      file.Exit(kServer, kServer, trailer);
+      file.Fork(kServer, kServer, 1, 1, trailer);
+      begin();
+    }
     trailer.time = TimeOf(change.tsc);
     WriteSwitch(file, change, records, trailer);
   }

@@ -37,8 +37,8 @@ class AssembledRecording {
   static uint64_t TimeOf(uint64_t tsc);
 
  private:
-  void Write(const AssembledCode& code, const std::vector<uint8_t>& trace,
-             const std::vector<CpuSwitch>& switches, const testing::GeneratorOptions& options,
+  void Write(const AssembledCode& code, const AssembledServer& server,
+             const std::vector<uint8_t>& trace, const testing::GeneratorOptions& options,
              SwitchRecords records);
 
   test::ScratchFolder folder_;

@@ -33,6 +33,20 @@ void AssembledServer::Handle(const AssembledRequest& request) {
   Step();  // the branch to the next call
 }
 
+void AssembledServer::Restart() {
+  constexpr uint64_t kAway = 10'000;
+  hardware_.Interrupt(Here().address);
+  hardware_.Sleep(kKernelCycles);
+  Switch(false, false);
+  hardware_.Sleep(kAway);
+  restarted = hardware_.tsc();
+  hardware_.Sleep(kAway);
+  Switch(true, false);
+  hardware_.Sleep(kKernelCycles);
+  server_ = {};
+  hardware_.EnterUser(Here());
+}
+
 std::vector<uint8_t> AssembledServer::Finish() {
   std::vector<uint8_t> bytes = hardware_.Finish(Here(), true);
   for (const Executed& executed : executed_) requests.push_back(InTime(executed));

@@ -92,11 +92,14 @@ class AssembledServer {
 
   // Executes one call of handle.
   void Handle(const AssembledRequest& request);
+  // The server's process ends, and another one that begins has the same number.
+  void Restart();
   // Ends the trace and returns it. Then `requests` and `switches` are complete.
   std::vector<uint8_t> Finish();
 
   std::vector<ExecutedRequest> requests;
   std::vector<CpuSwitch> switches;
+  uint64_t restarted = 0;  // TSC; 0: it was not
   testing::GeneratedTruth truth;
 
  private:

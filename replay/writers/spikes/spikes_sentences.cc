@@ -110,6 +110,8 @@ std::string WhyTooFew(const SpikesView& view) {
                        region, MeasureWords(view, static_cast<double>(report.sorted.front())));
   std::string text = fmt::format("There is no whole {} of {} to compare.", thing, region);
   const auto count = [&](InstanceState state) { return report.states[static_cast<size_t>(state)]; };
+  if (count(InstanceState::kLost) != 0)
+    return text + " The trace has a loss in each of them, which ends what is known of it.";
   if (count(InstanceState::kCutByEnd) == 0) return text;
   if (!view.is_function)
     return text + " The flow came to the first place, but never to the second.";
@@ -149,7 +151,9 @@ std::string NotCompared(const SpikesView& view) {
     const size_t count = states[static_cast<size_t>(state)];
     if (count != 0) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, how);
   };
-  add(InstanceState::kBegunBefore, "begun before the trace");
+  const bool has_lost = states[static_cast<size_t>(InstanceState::kLost)] != 0;
+  add(InstanceState::kBegunBefore,
+      has_lost ? "begun before the trace or within a loss" : "begun before the trace");
   add(InstanceState::kCutByEnd, "cut by its end");
   add(InstanceState::kLost, "cut by a loss");
   const size_t whole = states[static_cast<size_t>(InstanceState::kWhole)];
@@ -441,6 +445,7 @@ std::vector<std::string> SpikeSentences(const SpikesView& view) {
   if (report.emulated)
     add("The recording is emulated: its instructions are the program's own, its times are not "
         "those of an undisturbed run.");
+  if (!report.has_times) add("The trace has no times: everything is compared by instructions.");
   add(NotCompared(view));
   return sentences;
 }
