@@ -107,6 +107,7 @@ class SpikesJob final : public ReadingJob {
   std::optional<KeptSpikes> kept_;
   bool loops_were_kept_ = false;
   std::optional<SpikeReport> report_;
+  std::optional<WhoRan> who_ran_;  // made when it is asked
 };
 
 Error RefuseSamples(const std::string& input) {
@@ -230,6 +231,11 @@ SpikesView SpikesJob::View() {
   view.region = Region();
   view.is_function = !words_.has_places() && !regions_;
   view.loops = loops_;
+  if (report_->nanoseconds)
+    view.ran_instead = [this](const Instance& instance) {
+      if (!who_ran_) who_ran_.emplace(opened_.recording());
+      return who_ran_->InsteadOf(instance.tid, instance.begin.time, instance.end.time);
+    };
   const bool is_terminal = words_.reader.output.empty();
   view.width = is_terminal ? TerminalWidth(STDOUT_FILENO, kInFiles) : kInFiles;
   view.width = std::max(view.width, kNarrowest);

@@ -70,6 +70,12 @@ const ThreadLives::Life* ThreadLives::Find(int32_t tid) const {
   return found == lives_.end() ? nullptr : &found->second;
 }
 
+std::vector<int32_t> ThreadLives::Tids() const {
+  std::vector<int32_t> tids;
+  for (const auto& [tid, life] : lives_) tids.push_back(tid);
+  return tids;
+}
+
 std::optional<uint64_t> ThreadLives::BornAt(int32_t tid) const {
   const Life* life = Find(tid);
   return life == nullptr ? std::nullopt : life->born;

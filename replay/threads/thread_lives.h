@@ -27,6 +27,8 @@ class ThreadLives {
 
   // A number that several threads had one after the other has one life, from the first one's begin
   // to the last one's end.
+  // All threads that a record tells of, in ascending order.
+  std::vector<int32_t> Tids() const;
   // By FORK, or where tracing of it began.
   std::optional<uint64_t> BornAt(int32_t tid) const;
   std::optional<uint64_t> ExitedAt(int32_t tid) const;

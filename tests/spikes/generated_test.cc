@@ -203,7 +203,24 @@ TEST(GeneratedPreemption, IsAnInterruptionOffTheCpu) {
   const json answer = recording.Json();
   const Planted planted{"preemption", "copy", {"interrupted"}, {}};
   ExpectFirstCause(planted, planting, answer);
+  EXPECT_TRUE(Says(answer, "of this time was off the CPU, while neighbour (tid 4001) ran there."))
+      << answer["sentences"];
+  for (const json& outlier : answer["outliers"])
+    EXPECT_TRUE(outlier["sentence"].get<std::string>().contains(
+        "Meanwhile others ran there: neighbour (tid 4001) for "))
+        << outlier["sentence"];
+}
+
+// The CPU was idle while the request slept, and nothing tells of another CPU.
+TEST(GeneratedPreemption, IsNotSaidOfAnIdleCpu) {
+  const AssembledCode code(ProgramPath());
+  const testing::GeneratorOptions options = Options(4);
+  Planting planting(code, options, [](AssembledRequest& it) { it.sleep_cycles = 50'000; });
+  const AssembledRecording recording(code, planting.server, options, SwitchRecords::kCpuWide);
+  const json answer = recording.Json();
   EXPECT_TRUE(Says(answer, "of this time was off the CPU."));
+  for (const json& outlier : answer["outliers"])
+    EXPECT_FALSE(outlier["sentence"].get<std::string>().contains("ran there"));
 }
 
 TEST(GeneratedCauses, AreBothNamedWhereTwoCoincide) {

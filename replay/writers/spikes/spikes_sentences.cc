@@ -316,7 +316,9 @@ std::string InsideWords(const SpikesView& view, const Cause& cause) {
         std::pair(TimeClass::kKernel, "in the kernel"), std::pair(TimeClass::kLost, "lost")}) {
     const double share =
         static_cast<double>(cause.classes[static_cast<size_t>(kind)]) / static_cast<double>(all);
-    if (share >= 0.5) text += fmt::format(" {} of this time was {}.", PercentWords(share), words);
+    if (share >= 0.5)
+      text += fmt::format(" {} of this time was {}{}.", PercentWords(share), words,
+                          kind == TimeClass::kOffCpu ? WhoMostlyRan(view) : "");
   }
   return text;
 }
@@ -451,11 +453,12 @@ std::vector<std::string> SpikeSentences(const SpikesView& view) {
 }
 
 std::string OutlierSentence(const SpikesView& view, const Outlier& outlier) {
+  const std::string who_ran = WhoRanWords(view, view.report->instances[outlier.number]);
   if (outlier.causes.parts.empty())
-    return "What it took more is spread over parts too small to name.";
+    return "What it took more is spread over parts too small to name." + who_ran;
   const Cause& largest = outlier.causes.parts.front();
-  return fmt::format("{} of what it took more than the median one: it {}.",
-                     PercentWords(largest.share), PartWords(view, largest));
+  return fmt::format("{} of what it took more than the median one: it {}.{}",
+                     PercentWords(largest.share), PartWords(view, largest), who_ran);
 }
 
 std::string PartingSentence(const SpikesView& view, const Outlier& outlier) {

@@ -14,6 +14,7 @@
 #include "flowback/replay/threads.h"
 #include "replay/spikes/request_loops.h"
 #include "replay/spikes/spikes.h"
+#include "replay/spikes/who_ran.h"
 
 namespace flowback {
 
@@ -26,6 +27,8 @@ struct SpikesView {
   Symbolizer* symbolizer = nullptr;
   // The path that a file of code was recorded under.
   std::function<std::string(const std::string& file)> recorded_path;
+  // Which threads ran on the instance's CPU while its thread was off it; empty: nobody tells.
+  std::function<std::vector<RanInstead>(const Instance& instance)> ran_instead;
   std::string input;
   std::string region;              // the function as it was given, or "A to B"
   std::vector<RequestLoop> loops;  // --auto: the first one was chosen; else empty
@@ -72,6 +75,12 @@ std::string CauseSentence(const SpikesView& view, const Cause& cause, bool is_fi
 std::string PartWords(const SpikesView& view, const Cause& cause);
 // What explains one slow instance.
 std::string OutlierSentence(const SpikesView& view, const Outlier& outlier);
+// Which threads ran, for at least a tenth of the time that the instance's thread was off the CPU: a
+// sentence after a space. Empty: nothing tells.
+std::string WhoRanWords(const SpikesView& view, const Instance& instance);
+// Which thread ran there for most of the time that the slow instances were off the CPU: ", while
+// worker (tid 77) ran there", or nothing.
+std::string WhoMostlyRan(const SpikesView& view);
 // Where it left the way of the normal instance that is most like it.
 std::string PartingSentence(const SpikesView& view, const Outlier& outlier);
 // The code place that a cause names: where the call was made, or the branch is.
