@@ -17,6 +17,7 @@
 #include "cli/reading/reader_options.h"
 #include "cli/reading/reading_command.h"
 #include "cli/reading/reading_job.h"
+#include "cli/reading/spike_moment.h"
 #include "cli/text/format_list.h"
 #include "cli/text/status.h"
 #include "replay/writers/export/export_input.h"
@@ -29,6 +30,7 @@ struct ExportOptions {
   ReaderOptions reader;
   std::string format;
   std::string object;
+  std::string instance;  // a number of a slow instance
 };
 
 template <class Function>
@@ -68,7 +70,20 @@ class ExportJob final : public ReadingJob {
     const Result<const Writer*> writer = FindExport(options_.format);
     if (!writer) return Fail(writer.error());
     writer_ = *writer;
-    return Writes<SamplesWriter>(*writer_) ? PrepareSamples() : PrepareBranches(opened_);
+    if (Writes<SamplesWriter>(*writer_)) return PrepareSamples();
+    if (Status status = PrepareBranches(opened_); !status) return status;
+    return options_.instance.empty() ? Status() : PrepareInstance();
+  }
+  Status PrepareInstance() {
+    const Result<NamedSpike> spike = FindSpike("--instance", options_.instance, opened_);
+    if (!spike) return Fail(spike.error());
+    const SlowInstance& instance = spike->instance;
+    for (const StreamOwner& owner : opened_.threads().owners())
+      if (instance.IsOf(owner))
+        part_ = {.thread = &owner,
+                 .first = instance.first_instruction,
+                 .instructions = instance.instructions()};
+    return {};
   }
   Status PrepareSamples() {
     if (CallSamplesOf(opened_.recording().config) == nullptr)
@@ -80,7 +95,7 @@ class ExportJob final : public ReadingJob {
   }
   Status Gather() override {
     if (!Writes<ProfileWriter>(*writer_)) return {};
-    Result<CompilerProfile> profile = ChooseProfile(opened_, options_.object);
+    Result<CompilerProfile> profile = ChooseProfile(opened_, options_.object, part_);
     if (!profile) return Fail(profile.error());
     profile_ = *std::move(profile);
     return {};
@@ -95,12 +110,13 @@ class ExportJob final : public ReadingJob {
   Status WriteFlow(FlowWriter& write, Output& output) {
     const uint64_t passes = &write == &WritePerf ? 2 : 1;
     const WorkProgress progress = opened_.ShowProgress("export", passes * opened_.SelectedBytes());
-    return write({opened_, &Warn}, output);
+    return write({opened_, &Warn, part_}, output);
   }
 
   const ExportOptions& options_;
   const Writer* writer_ = nullptr;
   CompilerProfile profile_;
+  ThreadPart part_;  // all, unless an instance is asked for
 };
 
 // A profile is of one file; what else is written is of all that ran.
@@ -115,14 +131,28 @@ Status CheckObject(const ExportOptions& options) {
                           NamesOf(WritersOf<ProfileWriter>())));
 }
 
+// Samples have no instances.
+Status CheckInstance(const ExportOptions& options) {
+  const auto writer = FindExport(options.format);
+  if (options.instance.empty() || !writer || !Writes<SamplesWriter>(**writer)) return {};
+  return Fail(Error(ErrorCode::kUsage,
+                    fmt::format("--instance does not apply to --to {}, which is of samples",
+                                options.format))
+                  .Remedy("--to brstack or another format of whole flow"));
+}
+
 void AddExportOptions(CLI::App& app, ExportOptions& options, ReaderWords&) {
   app.add_option("--to", options.format, "the format: " + SummariesOf(Exports()));
   app.add_option("--object", options.object,
                  "the file of code that a profile is of: its path or its last part");
+  app.add_option("--instance", options.instance,
+                 "only the Nth slowest instance that the last `spikes` of the recording found, "
+                 "exact to the instruction");
 }
 
 Status UnderstandExport(const CLI::App&, ExportOptions& options) {
   if (Status status = CheckObject(options); !status) return status;
+  if (Status status = CheckInstance(options); !status) return status;
   if (options.reader.time.empty() && !options.reader.json) return {};
   return Fail(Error(ErrorCode::kUsage,
                     "export writes the whole recording in the format that --to names: "

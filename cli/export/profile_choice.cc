@@ -37,9 +37,10 @@ Error NothingRan(const OpenedRecording& opened, const std::string& object) {
 
 }  // namespace
 
-Result<CompilerProfile> ChooseProfile(OpenedRecording& opened, const std::string& object) {
+Result<CompilerProfile> ChooseProfile(OpenedRecording& opened, const std::string& object,
+                                      const ThreadPart& part) {
   const WorkProgress progress = opened.ShowProgress("export", opened.SelectedBytes());
-  const Result<BranchReport> report = SumBranches(opened);
+  const Result<BranchReport> report = SumBranches(opened, part);
   if (!report) return Fail(report.error());
   const std::optional<uint32_t> number = MostRunObject(*report, opened.code(), object);
   if (!number) return Fail(NothingRan(opened, object));

@@ -58,7 +58,7 @@ class AroundPrinter {
   // Returns how many instructions are shown from the moment on.
   uint64_t CountFrom() const {
     constexpr uint64_t kShort = 1000;
-    const uint64_t all = plan_.spike == nullptr ? 0 : plan_.spike->instance.instructions;
+    const uint64_t all = plan_.spike == nullptr ? 0 : plan_.spike->instance.instructions();
     return all <= kShort ? all + plan_.around : plan_.around;
   }
   bool IsThere(const ThreadCursor& cursor, uint64_t tsc) const {
@@ -95,7 +95,7 @@ class AroundPrinter {
         "# spike {} of {}, an instance of {}: {} instructions from the thread's instruction {} "
         "on\n",
         plan_.spike->number, plan_.spike->all, Printable(plan_.spike->region),
-        instance.instructions, instance.first_instruction);
+        instance.instructions(), instance.first_instruction);
   }
 
   // "+12/-3 ns": so far the proven bounds lie around the estimate.
@@ -235,7 +235,7 @@ size_t PrintInstructionsAround(const AroundPlan& plan, FlowIndex& index,
       line.Number("spike", plan.spike->number).Number("spikes", plan.spike->all);
       line.Text("region", plan.spike->region).Number("tid", plan.spike->instance.tid);
       line.Number("first_instruction", plan.spike->instance.first_instruction);
-      line.Number("instructions", plan.spike->instance.instructions);
+      line.Number("instructions", plan.spike->instance.instructions());
     }
     line.End();
   } else {

@@ -3,10 +3,16 @@
 
 namespace flowback {
 
-Result<BranchReport> SumBranches(Session& session) {
+Result<BranchReport> SumBranches(Session& session, const ThreadPart& part) {
   const bool of_records = session.source().Unit().bytes != 1;
   BranchSums sums(of_records);
-  if (const Status status = session.PlayAccounted(sums); !status) return Fail(status.error());
+  if (part.IsAll()) {
+    if (const Status status = session.PlayAccounted(sums); !status) return Fail(status.error());
+    return sums.Take();
+  }
+  session.AddKnownLosses();
+  FlowCut cut(sums, part, &session.losses());
+  if (const Status status = session.Play(*part.thread, cut); !status) return Fail(status.error());
   return sums.Take();
 }
 

@@ -29,9 +29,10 @@ struct Instance {
   TimePoint begin;
   TimePoint end;
   uint64_t first_instruction = 0;  // instructions of the thread before it
-  uint64_t instructions = 0;
-  uint64_t lost_bytes = 0;  // bytes of trace that are lost within it or at its end
-  ClassTimes times{};       // their sum is end.time - begin.time
+  uint64_t end_instruction = 0;    // and before its end; those on other stacks lie between, too
+  uint64_t instructions = 0;       // its own
+  uint64_t lost_bytes = 0;         // bytes of trace that are lost within it or at its end
+  ClassTimes times{};              // their sum is end.time - begin.time
   // The thread went to another stack within it: its instructions are not one stretch. Known while
   // the flow is followed only.
   bool is_divided = false;

@@ -104,6 +104,7 @@ void InstanceTeller::Close(uint64_t position, const ExitTime& time, InstanceStat
   if (!open_) return;
   Advance(walk_.PointOf(plan_.unit, time.tsc, time.bounds), position);
   instance_.end = walk_.has_times() ? walk_.at() : instance_.begin;
+  instance_.end_instruction = position_;
   if (instance_.state == InstanceState::kWhole) instance_.state = state;
   marks_.push_back({.position = position_, .number = next_, .begins = false, .detail = detail_});
   open_ = false;

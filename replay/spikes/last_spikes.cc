@@ -41,14 +41,14 @@ void TellSpikes(Io& io, Spikes& spikes) {
     TellPoint(io, slow.begin);
     TellPoint(io, slow.end);
     io.Number(slow.first_instruction);
-    io.Number(slow.instructions);
+    io.Number(slow.end_instruction);
   });
 }
 
 bool MakesSense(const LastSpikes& spikes, const Recording& recording) {
   return std::ranges::all_of(spikes.slow, [&](const SlowInstance& slow) {
     return slow.stream < recording.streams.size() && slow.begin.time <= slow.end.time &&
-           slow.first_instruction <= UINT64_MAX - slow.instructions;
+           slow.first_instruction <= slow.end_instruction;
   });
 }
 
@@ -83,7 +83,7 @@ LastSpikes LastSpikesOf(const SpikeReport& report, const std::vector<const Threa
                            .begin = instance.begin,
                            .end = instance.end,
                            .first_instruction = instance.first_instruction,
-                           .instructions = instance.instructions});
+                           .end_instruction = instance.end_instruction});
   }
   return spikes;
 }

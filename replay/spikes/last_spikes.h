@@ -27,7 +27,9 @@ struct SlowInstance {
   TimePoint begin;
   TimePoint end;
   uint64_t first_instruction = 0;  // instructions of the thread before it
-  uint64_t instructions = 0;
+  uint64_t end_instruction = 0;    // and before its end
+
+  uint64_t instructions() const { return end_instruction - first_instruction; }
 
   bool IsOf(const ThreadFlow& flow) const {
     const bool same = flow.pid == pid && flow.tid == tid && !flow.pieces.empty();

@@ -30,6 +30,7 @@ void TellInstance(Io& io, InstanceType& instance, size_t threads) {
   TellPoint(io, instance.begin);
   TellPoint(io, instance.end);
   io.Number(instance.first_instruction);
+  io.Number(instance.end_instruction);
   io.Number(instance.instructions);
   io.Number(instance.lost_bytes);
   TellTimes(io, instance.times);
@@ -163,7 +164,9 @@ void TellLoop(Io& io, LoopType& loop) {
 bool AddsUp(const Instance& instance) {
   uint64_t sum = 0;
   for (const uint64_t time : instance.times) sum += time;
-  return instance.begin.time <= instance.end.time && sum == instance.time();
+  return instance.begin.time <= instance.end.time && sum == instance.time() &&
+         instance.first_instruction <= instance.end_instruction &&
+         instance.instructions <= instance.end_instruction - instance.first_instruction;
 }
 
 bool MakesSense(const SpikeReport& report, const std::vector<const ThreadFlow*>& flows) {

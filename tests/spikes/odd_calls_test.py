@@ -109,6 +109,20 @@ class OddCalls(unittest.TestCase):
         self.assertEqual(answer["slow"], 4)
         self.assertIn("called spend(unsigned int) (borrow(unsigned int)+", answer["causes"][0]["words"])
 
+    def test_an_instance_is_exported_with_what_ran_on_another_stack(self):
+        recording = self.recording("borrowing")
+        environment = dict(os.environ, FLOWBACK_CACHE=os.path.join(self.folder.name, "cache"))
+        run = [[FLOWBACK, "spikes", recording, "borrow", "-o", "/dev/null"],
+               [FLOWBACK, "export", recording, "--to", "brstack", "--instance", "1"],
+               [FLOWBACK, "stack", recording, "--at", "spike:1"]]
+        told = [subprocess.run(words, check=True, capture_output=True, text=True, env=environment).stdout for words in run]
+        entry = int(re.search(r"^#0 +0x([0-9a-f]+) in borrow\(", told[2], re.M)[1], 16)
+        caller = int(re.search(r"^#1 +0x([0-9a-f]+) in ", told[2], re.M)[1], 16)
+        stacks = re.findall(r"^ +[0-9a-f]+ +(0x.*)$", told[1], re.M)
+        newest, oldest = stacks[-1].split()[0], stacks[0].split()[-1]
+        self.assertEqual(int(newest.split("/")[1], 16), caller, "the last branch returns")
+        self.assertLess(int(oldest.split("/")[0], 16) - entry, 200, "the first one is in the call's beginning")
+
     def test_calls_that_wait_on_their_stacks(self):
         """One is open at a time; those that begin meanwhile are counted."""
         listed = self.instructions_of_calls("serving", "serve")

@@ -5,10 +5,12 @@
 
 namespace flowback {
 
-Status PlayStacks(Session& session, FlowStacks& stacks) {
+Status PlayStacks(Session& session, FlowStacks& stacks, const ThreadPart& part) {
   Player player(session.Flow(), {.threads = session.options().ThreadCount(),
                                  .in_flight = session.options().in_flight});
-  return player.Play(FlowsOf(session.threads().owners()), stacks);
+  if (part.IsAll()) return player.Play(FlowsOf(session.threads().owners()), stacks);
+  FlowCut cut(stacks, part, nullptr);
+  return player.Play({part.thread}, cut);
 }
 
 }  // namespace flowback

@@ -9,6 +9,7 @@
 #include "flowback/decode/recording_code.h"
 #include "flowback/session.h"
 #include "replay/profile/compiler_profile.h"
+#include "replay/profile/flow_cut.h"
 #include "replay/profile/flow_stacks.h"
 
 namespace flowback {
@@ -28,6 +29,7 @@ struct ProfileExport {
 struct FlowExport {
   Session& session;
   ExportWarning warn;
+  ThreadPart part{};  // that is written
 };
 
 // A session whose recording has samples of calls and whose code is loaded.
@@ -35,7 +37,7 @@ struct SamplesExport {
   Session& session;
 };
 
-// Plays the selected threads. Errors: as Player::Play's.
-Status PlayStacks(Session& session, FlowStacks& stacks);
+// Plays the part of the flow, or the selected threads. Errors: as Player::Play's.
+Status PlayStacks(Session& session, FlowStacks& stacks, const ThreadPart& part);
 
 }  // namespace flowback

@@ -67,7 +67,7 @@ Status WriteBrstack(const FlowExport& input, TextSink& sink) {
   sink.Commit();
   if (session.source().samples()) return WriteSampledStacks(session, sink);
   StackWriter writer(session, sink);
-  return PlayStacks(session, writer);
+  return PlayStacks(session, writer, input.part);
 }
 
 }  // namespace flowback

@@ -184,7 +184,7 @@ Status WritePerf(const FlowExport& input, TextSink& sink) {
   Session& session = input.session;
   session.AddKnownLosses();
   SampleCounter counter(session.recording());
-  if (Status status = PlayStacks(session, counter); !status) return status;
+  if (Status status = PlayStacks(session, counter, input.part); !status) return status;
   const record::RecordedEvents events = EventsOf(session.recording().levels);
   const Sideband sideband(session);
   const uint64_t data_size = sideband.bytes().size() + counter.bytes();
@@ -192,7 +192,7 @@ Status WritePerf(const FlowExport& input, TextSink& sink) {
       FeaturesOf(session.recording(), events, sideband), HeaderSize(events) + data_size);
   WriteHead(events, sideband, data_size, features, sink);
   SampleWriter writer(session, sink);
-  if (Status status = PlayStacks(session, writer); !status) return status;
+  if (Status status = PlayStacks(session, writer, input.part); !status) return status;
   if (!sink.closed() && writer.bytes() != counter.bytes())
     return Fail(Error(ErrorCode::kSystem,
                       fmt::format("the samples were {} bytes when counted and {} when written: a "

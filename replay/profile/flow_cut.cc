@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+#include "replay/profile/flow_cut.h"
+
+#include <algorithm>
+
+namespace flowback {
+
+BlockRun PartOf(const BlockRun& run, size_t from, size_t to) {
+  BlockRun part = run;
+  for (size_t i = 0; i < from; ++i) part.address += run.lengths[i];
+  part.lengths = run.lengths.subspan(from, to - from);
+  if (from != 0) part.first_tsc = run.TscOf(from);
+  if (to == run.lengths.size()) return part;
+  part.next = part.LastAddress() + part.lengths.back();
+  part.tsc = run.TscOf(to - 1);
+  part.last_lo = 0;
+  part.exit = BlockExit::kFallThrough;
+  part.last = InstructionClass::kOther;
+  part.branch = {};
+  part.cycles = {};
+  return part;
+}
+
+void FlowCut::OnThreadBegin(const ThreadFlow& thread, size_t number) {
+  thread_ = &thread;
+  number_ = number;
+  position_ = 0;
+}
+
+void FlowCut::OnThreadEnd(const ThreadFlow&, size_t) {
+  if (position_ > first_) End();
+}
+
+// The flow resumes there, so that code up to the first branch counts as a line of its own.
+void FlowCut::Begin(uint64_t address, uint64_t tsc) {
+  next_.OnThreadBegin(*thread_, number_);
+  TraceEvent started;
+  started.kind = EventKind::kStarted;
+  started.tsc = tsc;
+  started.ip = address;
+  started.has_ip = true;
+  next_.OnEvent(started);
+}
+
+// Nothing is handed on any more, not even the thread's end: so this says it.
+void FlowCut::End() {
+  if (!ended_) next_.OnThreadEnd(*thread_, number_);
+  ended_ = true;
+}
+
+void FlowCut::OnBlock(const BlockRun& run) {
+  const uint64_t begin = position_;
+  position_ += run.lengths.size();
+  if (ended_ || position_ <= first_) return;
+  const auto from = static_cast<size_t>(std::max(first_, begin) - begin);
+  const auto to = static_cast<size_t>(std::min(end_, position_) - begin);
+  if (from < to) {
+    const BlockRun part = PartOf(run, from, to);
+    if (begin <= first_) Begin(part.address, part.first_tsc);
+    next_.OnBlock(part);
+  }
+  if (position_ >= end_) End();
+}
+
+void FlowCut::OnBlocks(const BlockBatch& batch) {
+  const uint64_t end = position_ + batch.instructions();
+  if (end <= first_) {
+    position_ = end;
+    return;
+  }
+  if (position_ > first_ && end < end_) {
+    position_ = end;
+    return next_.OnBlocks(batch);
+  }
+  for (BlockRuns runs(batch); runs.Next() && !Done();) OnBlock(runs.run());
+}
+
+void FlowCut::OnEvent(const TraceEvent& event) {
+  if (IsInside()) next_.OnEvent(event);
+}
+
+void FlowCut::OnLoss(const DataLoss& loss) {
+  if (!IsInside()) return;
+  if (losses_ != nullptr) losses_->Add(loss);
+  next_.OnLoss(loss);
+}
+
+void FlowCut::OnUnknown(const UnknownFlow& unknown) {
+  if (IsInside()) next_.OnUnknown(unknown);
+}
+
+}  // namespace flowback
