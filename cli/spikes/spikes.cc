@@ -25,6 +25,7 @@
 #include "replay/spikes/kept_spikes.h"
 #include "replay/spikes/last_spikes.h"
 #include "replay/spikes/request_loops.h"
+#include "replay/spikes/slow_recording.h"
 #include "replay/timeline/kept_times.h"
 #include "replay/timeline/thread_times.h"
 #include "replay/writers/spikes/spikes_view.h"
@@ -228,6 +229,7 @@ SpikesView SpikesJob::View() {
   view.symbolizer = &names_.symbolizer;
   view.recorded_path = opened_.TimelineInput().recorded_path;
   view.input = opened_.InputName();
+  view.trigger = TriggerFunctionOf(opened_.recording());
   view.region = Region();
   view.is_function = !words_.has_places() && !regions_;
   view.loops = loops_;

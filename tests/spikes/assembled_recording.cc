@@ -3,6 +3,7 @@
 
 #include <sstream>
 
+#include "capture/formats/perf_layout.h"
 #include "flowback/model/recording.h"
 #include "tests/support/perf_data_builder.h"
 
@@ -41,6 +42,20 @@ PerfDataBuilder FileFor(const testing::GeneratorOptions& options) {
   return file;
 }
 
+// Attributes are not looked at there.
+FieldWriter Descriptions(const std::vector<std::string>& events) {
+  constexpr uint32_t kAttribute = 128;
+  FieldWriter table;
+  table.U32(static_cast<uint32_t>(events.size())).U32(kAttribute);
+  for (const std::string& event : events) {
+    FieldWriter name;
+    name.Text(event);
+    table.Raw(std::vector<uint8_t>(kAttribute)).U32(0);
+    table.U32(static_cast<uint32_t>(name.bytes.size())).Raw(name.bytes);
+  }
+  return table;
+}
+
 void WriteSwitch(PerfDataBuilder& file, const CpuSwitch& change, SwitchRecords records,
                  Trailer trailer) {
   const bool wide = records == SwitchRecords::kCpuWide;
@@ -62,14 +77,16 @@ void WriteSwitch(PerfDataBuilder& file, const CpuSwitch& change, SwitchRecords r
 
 AssembledRecording::AssembledRecording(const AssembledCode& code, AssembledServer& server,
                                        const testing::GeneratorOptions& options,
-                                       SwitchRecords switches) {
+                                       SwitchRecords switches,
+                                       const std::vector<std::string>& events) {
   const std::vector<uint8_t> trace = server.Finish();
-  Write(code, server, trace, options, switches);
+  Write(code, server, trace, options, switches, events);
 }
 
 void AssembledRecording::Write(const AssembledCode& code, const AssembledServer& server,
                                const std::vector<uint8_t>& trace,
-                               const testing::GeneratorOptions& options, SwitchRecords records) {
+                               const testing::GeneratorOptions& options, SwitchRecords records,
+                               const std::vector<std::string>& events) {
   PerfDataBuilder file = FileFor(options);
   Trailer trailer{.time = TimeOf(1), .pid = kServer, .tid = kServer, .cpu = 0, .id = 102};
   const auto begin = [&] {
@@ -96,6 +113,7 @@ void AssembledRecording::Write(const AssembledCode& code, const AssembledServer&
     WriteSwitch(file, change, records, trailer);
   }
   file.Auxtrace(0, 0, -1, 0, trace);
+  if (!events.empty()) file.Feature(perf::kFeatureEventDescriptions, Descriptions(events));
   const std::vector<uint8_t> bytes = file.Build();
   folder_.Write("perf.data", {bytes.begin(), bytes.end()});
 }

@@ -23,9 +23,11 @@ enum class SwitchRecords : uint8_t {
 
 class AssembledRecording {
  public:
-  // Writes the recording of a server that has not finished yet, and finishes it.
+  // Writes the recording of a server that has not finished yet, and finishes it. `events`: the
+  // names that its header tells; none: it has no such table.
   AssembledRecording(const AssembledCode& code, AssembledServer& server,
-                     const testing::GeneratorOptions& options, SwitchRecords switches);
+                     const testing::GeneratorOptions& options, SwitchRecords switches,
+                     const std::vector<std::string>& events = {});
 
   // Runs `flowback spikes RECORDING handle` with these words more, with a cache of its own.
   test::ProgramResult Run(std::vector<std::string> words) const;
@@ -39,7 +41,7 @@ class AssembledRecording {
  private:
   void Write(const AssembledCode& code, const AssembledServer& server,
              const std::vector<uint8_t>& trace, const testing::GeneratorOptions& options,
-             SwitchRecords records);
+             SwitchRecords records, const std::vector<std::string>& events);
 
   test::ScratchFolder folder_;
 };

@@ -87,6 +87,22 @@ TEST_F(GeneratedBadInput, TenMillionInstructions) {
   EXPECT_EQ(answer["causes"][0]["slow_count"], 2'499'999);
 }
 
+TEST_F(GeneratedBadInput, SlowCallsAlone) {
+  for (const bool triggered : {false, true}) {
+    AssembledServer server(code_, options_);
+    for (uint64_t i = 0; i < 20; ++i) server.Handle({.rounds = 1000 + i % 5, .items = 10});
+    std::vector<std::string> events = {"intel_pt//u", "uprobe:other", "dummy:u"};
+    if (triggered) events.insert(events.end(), {"uprobe:handle", "uprobe:handle:return"});
+    const AssembledRecording recording(code_, server, options_, SwitchRecords::kOwn, events);
+    const json answer = recording.Json();
+    EXPECT_EQ(answer["trigger"], triggered ? json("handle") : json());
+    EXPECT_EQ(Says(answer, "The recorder kept the trace of slow calls of handle alone"), triggered);
+    const json all = recording.Json({"--over", "1us"});
+    EXPECT_EQ(all["slow"], 20);
+    EXPECT_TRUE(Says(all, "hat the slow ones did differently is not known."));
+  }
+}
+
 TEST_F(GeneratedBadInput, TwoThreadsWithOneNumber) {
   options_.return_compression = false;
   AssembledServer server(code_, options_);

@@ -84,6 +84,10 @@ class Printer {
   void Print(JsonLine& line) const {
     line.Text("schema", "flowback.spikes/1").Text("input", view_.input);
     line.Text("by", Name(report_.measure)).Bool("by_kernel_instead", report_.by_kernel_instead);
+    if (view_.trigger.empty())
+      line.Null("trigger");
+    else
+      line.Text("trigger", view_.trigger);
     line.Bool("emulated", report_.emulated).Bool("nanoseconds", report_.nanoseconds);
     line.Text("function", view_.region).Raw("instances", InstancesJson(report_));
     line.Raw("distribution", DistributionJson(report_.distribution));

@@ -349,6 +349,15 @@ bool HasNoSingleCause(const SpikeReport& report) {
 
 std::string WhatMeans(const SpikesView& view) {
   const SpikeReport& report = *view.report;
+  if (!view.trigger.empty()) {
+    const char* const follows = report.slow != 0 && report.normal == 0
+                                    ? "What the slow ones did differently is not known."
+                                    : "What follows compares slow calls with each other.";
+    return fmt::format(
+        "The recorder kept the trace of slow calls of {} alone (record --trigger), so normal ones "
+        "are missing. {} A recording without --trigger has both.",
+        NameWords(view.trigger, 60), follows);
+  }
   if (report.slow != 0 && report.normal == 0)
     return "There are no normal ones to compare with: what the slow ones did differently is not "
            "known. Record longer, or without a trigger.";

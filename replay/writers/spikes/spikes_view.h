@@ -30,7 +30,8 @@ struct SpikesView {
   // Which threads ran on the instance's CPU while its thread was off it; empty: nobody tells.
   std::function<std::vector<RanInstead>(const Instance& instance)> ran_instead;
   std::string input;
-  std::string region;              // the function as it was given, or "A to B"
+  std::string trigger;  // the function whose slow calls alone were recorded; empty: everything was
+  std::string region;   // the function as it was given, or "A to B"
   std::vector<RequestLoop> loops;  // --auto: the first one was chosen; else empty
   bool is_function = true;         // instances are calls
   size_t width = 0;                // of a line
