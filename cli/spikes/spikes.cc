@@ -35,7 +35,8 @@ namespace flowback::cli {
 namespace {
 
 constexpr InstanceMeasure kMeasures[] = {InstanceMeasure::kTime, InstanceMeasure::kInstructions,
-                                         InstanceMeasure::kOffCpu, InstanceMeasure::kKernel};
+                                         InstanceMeasure::kOffCpu, InstanceMeasure::kKernel,
+                                         InstanceMeasure::kCycles};
 
 struct SpikesWords {
   ReaderOptions reader;
@@ -361,10 +362,11 @@ void AddSpikesOptions(CLI::App& app, SpikesWords& words, ReaderWords&) {
                "instead: calls of the function that looks most like the handler of requests: what "
                "an outermost loop calls again and again")
       ->excludes(start);
-  app.add_option("--by", words.by,
-                 "what slow is measured by: time, instructions, off-cpu or kernel (time; of "
-                 "emulated recordings instructions)")
-      ->check(CLI::IsMember({"time", "instructions", "off-cpu", "kernel"}));
+  app.add_option(
+         "--by", words.by,
+         "what slow is measured by: time, instructions, off-cpu, kernel or cycles (time; of "
+         "emulated recordings instructions)")
+      ->check(CLI::IsMember({"time", "instructions", "off-cpu", "kernel", "cycles"}));
   app.add_option("--over", words.over,
                  "what is slow: more than 5ms, p99 (a quantile) or 3x (the median); by default "
                  "what lies apart from the others");

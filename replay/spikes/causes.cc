@@ -21,6 +21,12 @@ constexpr double kCostlier = 2;
 // A path is `inside` a cause if it has this share of it.
 constexpr double kNearlyAll = 0.8;
 
+// Cycles; 0 where none were counted.
+double PerInstruction(const PathCost& cost) {
+  if (cost.instructions == 0) return 0;
+  return static_cast<double>(cost.cycles) / static_cast<double>(cost.instructions);
+}
+
 class CauseFinder {
  public:
   explicit CauseFinder(const CauseInput& input) : input_(input) {}
@@ -183,6 +189,8 @@ Cause CauseFinder::CauseAt(CauseKind kind, uint32_t node, double extra) const {
               .normal_with = normal.instances,
               .slow_count = CallsIn(input_.slow, node),
               .normal_count = CallsIn(input_.normal, node),
+              .slow_cost = PerInstruction(slow.cost),
+              .normal_cost = PerInstruction(normal.cost),
               .inside = node,
               .classes = slow.cost.times};
   cause.chance = ChanceOf(slow.instances, input_.slow.instances, slow.instances + normal.instances,
@@ -263,6 +271,8 @@ uint64_t WeightOf(const PathCost& cost, InstanceMeasure measure) {
       return cost.times[static_cast<size_t>(TimeClass::kOffCpu)];
     case InstanceMeasure::kKernel:
       return cost.times[static_cast<size_t>(TimeClass::kKernel)];
+    case InstanceMeasure::kCycles:
+      return cost.cycles;
   }
   return 0;
 }

@@ -44,7 +44,10 @@ struct Cause {
   uint64_t normal_with = 0;
   double slow_count = 0;  // calls, trips: the mean of each instance
   double normal_count = 0;
-  double chance = 1;     // that instances drawn at random look like that
+  double chance = 1;  // that instances drawn at random look like that
+  // Cycles for each instruction of the path itself; 0: none were counted.
+  double slow_cost = 0;
+  double normal_cost = 0;
   uint32_t inside = 0;   // the innermost path that has nearly all of `extra`
   ClassTimes classes{};  // the time of slow instances in it, by class
 };

@@ -13,6 +13,8 @@ uint64_t MeasureOf(const Instance& instance, InstanceMeasure measure) {
       return instance.Of(TimeClass::kOffCpu);
     case InstanceMeasure::kKernel:
       return instance.Of(TimeClass::kKernel);
+    case InstanceMeasure::kCycles:
+      return instance.cycles;
   }
   return 0;
 }
@@ -27,6 +29,8 @@ const char* Name(InstanceMeasure measure) {
       return "off-cpu";
     case InstanceMeasure::kKernel:
       return "kernel";
+    case InstanceMeasure::kCycles:
+      return "cycles";
   }
   return "";
 }

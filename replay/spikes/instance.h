@@ -31,6 +31,7 @@ struct Instance {
   uint64_t first_instruction = 0;  // instructions of the thread before it
   uint64_t end_instruction = 0;    // and before its end; those on other stacks lie between, too
   uint64_t instructions = 0;       // its own
+  uint64_t cycles = 0;             // from CYC packets, each counted where it ends; 0: none were
   uint64_t lost_bytes = 0;         // bytes of trace that are lost within it or at its end
   ClassTimes times{};              // their sum is end.time - begin.time
   // The thread went to another stack within it: its instructions are not one stretch. Known while
@@ -42,7 +43,7 @@ struct Instance {
 };
 
 // What instances are ranked by (--by).
-enum class InstanceMeasure : uint8_t { kTime, kInstructions, kOffCpu, kKernel };
+enum class InstanceMeasure : uint8_t { kTime, kInstructions, kOffCpu, kKernel, kCycles };
 
 uint64_t MeasureOf(const Instance& instance, InstanceMeasure measure);
 // Returns the name as --by takes it: "time", "off-cpu", ...

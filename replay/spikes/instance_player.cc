@@ -49,7 +49,12 @@ void InstancePlayer::OnThreadEnd(const ThreadFlow&, size_t) {
   teller_.reset();
 }
 
+void InstancePlayer::NoteCycles(uint64_t behind, const CycleMark& mark) {
+  if (mark.since() == CycleMark::Since::kFlow) teller_->NoteCycles(behind, mark.cycles());
+}
+
 void InstancePlayer::OnBlock(const BlockRun& run) {
+  if (plan_.counts_cycles) NoteCycles(instructions_ + run.lengths.size(), run.cycles);
   if (places_ != nullptr) Mark(run);
   stack_->OnBlock(run);
   const uint64_t begin = instructions_;
@@ -78,8 +83,11 @@ void InstancePlayer::OnBlocks(const BlockBatch& batch) {
     return;
   }
   const uint64_t begin = instructions_;
+  if (plan_.counts_cycles)
+    for (const TimedPart& part : batch.times) NoteCycles(begin + part.end, part.cycles);
   stack_->OnBlocks(batch);
   instructions_ += batch.instructions();
+  teller_->PassClosed(instructions_);
   TakeMarks();
   if (branches_ == nullptr) return marks_.clear();
   if (counting_ || next_mark_ < marks_.size()) CountSteps(batch, begin);

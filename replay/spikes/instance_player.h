@@ -52,6 +52,7 @@ class InstancePlayer final : public PlayConsumer {
 
  private:
   void Mark(const BlockRun& run);
+  void NoteCycles(uint64_t behind, const CycleMark& mark);
   void CountSteps(const BlockBatch& batch, uint64_t begin);
   void CountRun(const BlockRun& run);
   void Count(uint32_t edge);

@@ -29,6 +29,7 @@ void ReadCosts(NumberReader& in, PathCosts& costs) {
     PathCost& cost = costs.Of(static_cast<uint32_t>(node));
     cost.entries = in.Number();
     cost.instructions = in.Number();
+    cost.cycles = in.Number();
     ReadTimes(in, cost.times);
   }
 }
@@ -58,6 +59,7 @@ void InstanceRows::OnInstance(uint32_t number, const Instance& instance, const P
     costs_.Distance(std::exchange(before, node), node);
     costs_.Number(costs[node].entries);
     costs_.Number(costs[node].instructions);
+    costs_.Number(costs[node].cycles);
     WriteTimes(costs[node].times, costs_);
   }
   DropIfLarge();

@@ -90,6 +90,7 @@ void InstanceTeller::StartAt(const TimePoint& at, uint64_t position) {
   instance_ = opened;
   instance_.begin = at;
   instance_.first_instruction = position_ = position;
+  TakeCycles(position, false);
   detail_ = plan_.sink.WantsDetail(next_);
   open_ = true;
   tail_ = false;
@@ -207,10 +208,24 @@ void InstanceTeller::OnSwitch(uint32_t stack) {
 void InstanceTeller::Advance(const TimePoint& until, uint64_t position) {
   walk_.To(until, [&](TimeClass kind, uint64_t time) { Give(kind, time); });
   if (position <= position_) return;
+  TakeCycles(position, on_ == own_);
   const uint64_t passed = position - std::exchange(position_, position);
   if (on_ != own_) return;
   instance_.instructions += passed;
   if (detail_) costs_.Of(top()).instructions += passed;
+}
+
+// What a packet counts is given to the path in which the stretch ends that it counts.
+void InstanceTeller::TakeCycles(uint64_t position, bool counts) {
+  for (; next_cycles_ < cycles_.size() && cycles_[next_cycles_].behind <= position;
+       ++next_cycles_) {
+    if (!counts) continue;
+    instance_.cycles += cycles_[next_cycles_].count;
+    if (detail_) costs_.Of(top()).cycles += cycles_[next_cycles_].count;
+  }
+  if (next_cycles_ != cycles_.size()) return;
+  cycles_.clear();
+  next_cycles_ = 0;
 }
 
 void InstanceTeller::Give(TimeClass kind, uint64_t time) {

@@ -38,7 +38,8 @@ struct InstancePlan {
   FunctionTable& functions;
   PathTree& paths;
   InstanceSink& sink;
-  bool call_numbers = false;  // system calls are told apart by their numbers, which takes time
+  bool call_numbers = false;   // system calls are told apart by their numbers, which takes time
+  bool counts_cycles = false;  // CYC packets are a processor's
   ProgramRegions* regions = nullptr;  // null: instances are no regions that the program names
 };
 
@@ -80,6 +81,15 @@ class InstanceTeller final : public CallListener {
   // The flow has ended after so many instructions. Call it after CallStack::Finish.
   void Finish(uint64_t position);
 
+  // Cycles of the flow that ends behind so many instructions of the thread; in their order, before
+  // what executed there is told.
+  void NoteCycles(uint64_t behind, uint64_t cycles) { cycles_.push_back({behind, cycles}); }
+
+  // So many instructions have executed. Cycles of those that no instance has are dropped.
+  void PassClosed(uint64_t position) {
+    if (!open_) TakeCycles(position, false);
+  }
+
   bool is_open() const { return open_; }
   // Returns the marks since the last call.
   std::vector<InstanceMark> TakeMarks() { return std::exchange(marks_, {}); }
@@ -101,6 +111,7 @@ class InstanceTeller final : public CallListener {
   void Close(uint64_t position, const ExitTime& time, InstanceState state);
   void Advance(const TimePoint& until, uint64_t position);
   void Give(TimeClass kind, uint64_t time);
+  void TakeCycles(uint64_t position, bool counts);
   void GiveIn(uint32_t node, TimeClass kind, uint64_t time);
   void CountEntry(uint32_t node);
   uint32_t NodeOf(const UntracedGap& gap);
@@ -119,6 +130,12 @@ class InstanceTeller final : public CallListener {
   PathCosts costs_;
   std::vector<Frame> frames_;  // of the calls in the instance
   std::vector<InstanceMark> marks_;
+  struct Cycles {
+    uint64_t behind = 0;
+    uint64_t count = 0;
+  };
+  std::vector<Cycles> cycles_;  // those from next_cycles_ on have not been given
+  size_t next_cycles_ = 0;
   uint64_t position_ = 0;  // instructions that have been given
   size_t base_ = 0;        // the depth of the call that is the instance
   uint32_t next_;

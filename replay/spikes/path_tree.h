@@ -50,6 +50,7 @@ struct InstancePath {
 struct PathCost {
   uint64_t entries = 0;
   uint64_t instructions = 0;
+  uint64_t cycles = 0;  // as Instance::cycles
   ClassTimes times{};
 
   uint64_t time() const {
@@ -60,6 +61,7 @@ struct PathCost {
   void Add(const PathCost& other) {
     entries += other.entries;
     instructions += other.instructions;
+    cycles += other.cycles;
     for (size_t i = 0; i < times.size(); ++i) times[i] += other.times[i];
   }
 };

@@ -128,6 +128,7 @@ InstancePlan SpikeFinder::PlanFor(InstanceSink& sink) {
           .paths = report_.paths,
           .sink = sink,
           .call_numbers = true,
+          .counts_cycles = !report_.emulated,
           .regions = options_.regions};
 }
 
@@ -150,8 +151,13 @@ Result<SpikeReport> SpikeFinder::Find() {
   return std::move(report_);
 }
 
-// Without times nothing but instructions can be compared.
+// Without times nothing but instructions can be compared, and without CYC packets no cycles.
 Status SpikeFinder::CheckTimes() const {
+  const bool by_cycles = options_.measure == InstanceMeasure::kCycles;
+  if (by_cycles && !report_.instances.empty() &&
+      std::ranges::all_of(report_.instances, [](const auto& each) { return each.cycles == 0; }))
+    return Fail(Error(ErrorCode::kUsage, "nothing counted cycles in this trace")
+                    .Remedy("`flowback record -e intel_pt/cyc/u`, or --by instructions"));
   if (report_.has_times || !options_.measure || *options_.measure == InstanceMeasure::kInstructions)
     return {};
   return Fail(Error(ErrorCode::kUsage,

@@ -32,6 +32,7 @@ void TellInstance(Io& io, InstanceType& instance, size_t threads) {
   io.Number(instance.first_instruction);
   io.Number(instance.end_instruction);
   io.Number(instance.instructions);
+  io.Number(instance.cycles);
   io.Number(instance.lost_bytes);
   TellTimes(io, instance.times);
 }
@@ -66,6 +67,7 @@ template <class Io, class Cost>
 void TellCost(Io& io, Cost& cost) {
   io.Number(cost.entries);
   io.Number(cost.instructions);
+  io.Number(cost.cycles);
   TellTimes(io, cost.times);
 }
 
@@ -107,8 +109,8 @@ void TellCause(Io& io, CauseType& cause, const Limits& limits) {
   io.Below(cause.node, limits.nodes);
   io.Below(cause.inside, limits.nodes);
   for (auto* edge : {&cause.edge, &cause.loop}) io.NumberOrNone(*edge, limits.edges);
-  for (auto* number :
-       {&cause.extra, &cause.share, &cause.slow_count, &cause.normal_count, &cause.chance})
+  for (auto* number : {&cause.extra, &cause.share, &cause.slow_count, &cause.normal_count,
+                       &cause.chance, &cause.slow_cost, &cause.normal_cost})
     io.Real(*number);
   io.Number(cause.slow_with);
   io.Number(cause.normal_with);

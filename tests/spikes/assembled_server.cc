@@ -59,6 +59,7 @@ ExecutedRequest AssembledServer::InTime(const Executed& executed) const {
   ExecutedRequest request;
   request.instructions = all.last + 1 - all.first - executed.not_its_own;
   if (all.last + 1 >= times.size()) return request;
+  request.cycles = truth.cycles[all.last] - truth.cycles[all.first - 1];
   request.called = times[all.first - 1];
   request.begun = times[all.first];
   request.ended = times[all.last];

@@ -77,6 +77,7 @@ struct CpuSwitch {
 // One call of handle. Instructions are numbered in the order of the server's flow; times are TSC.
 struct ExecutedRequest {
   uint64_t instructions = 0;
+  uint64_t cycles = 0;  // from its call on, those in the kernel too
   // It began after its call executed at `called` and before its first instruction did at `begun`.
   uint64_t called = 0, begun = 0;
   // It ended at `ended`, when its return executed, and before the next instruction did at `left`.

@@ -181,6 +181,31 @@ bool Says(const json& answer, const std::string& words) {
   return false;
 }
 
+// Loads that wait take no more instructions, but cycles; so many as the generator let pass.
+TEST(GeneratedCycles, AreThoseOfInstructionsThatWait) {
+  const AssembledCode code(ProgramPath());
+  const testing::GeneratorOptions options = Options(4);
+  constexpr uint64_t kCycles = 900;
+  Planting planting(code, options, [](AssembledRequest& it) { it.load_cycles = kCycles; });
+  const AssembledRecording recording(code, planting.server, options, SwitchRecords::kOwn);
+  const json answer = recording.Json({"--by", "cycles"});
+  ASSERT_TRUE(answer.is_object());
+  EXPECT_EQ(answer["by"], "cycles");
+  EXPECT_EQ(answer["slow"], planting.slow.size());
+  const json& cause = answer["causes"][0];
+  EXPECT_EQ(cause["kind"], "slower");
+  EXPECT_TRUE(LinesOf("slower").contains(cause["line"].get<int>())) << cause;
+  EXPECT_TRUE(cause["words"].get<std::string>().contains("cycles for each rather than")) << cause;
+  const double slow = static_cast<double>(planting.slow.size());
+  const double scale = slow / (static_cast<double>(kRequests) - slow);
+  double extra = 0;
+  for (uint64_t i = 0; i < kRequests; ++i)
+    extra += (planting.slow.contains(i) ? 1 : -scale) *
+             static_cast<double>(planting.server.requests[i].cycles);
+  EXPECT_GT(extra, slow * kCycles);
+  EXPECT_NEAR(answer["extra"].get<double>(), extra, 0.02 * extra);
+}
+
 TEST(GeneratedSleep, IsInTheKernelWhereNothingTellsOfSwitches) {
   const AssembledCode code(ProgramPath());
   const testing::GeneratorOptions options = Options(2);

@@ -52,9 +52,9 @@ class Data(unittest.TestCase):
         for group in ("slow", "normal"):
             flat = self.made.data["paths"][group]
             rows = [row for row in self.made.instances if row["group"] == group]
-            self.assertEqual(sum(flat[2::9]), sum(int(row["instructions"]) for row in rows))
+            self.assertEqual(sum(flat[2::10]), sum(int(row["instructions"]) for row in rows))
             for kind, name in enumerate(page_data.CLASSES):
-                self.assertEqual(sum(flat[3 + kind::9]), sum(int(row[name]) for row in rows))
+                self.assertEqual(sum(flat[4 + kind::10]), sum(int(row[name]) for row in rows))
 
     def test_trees_add_up(self):
         data = self.made.data
@@ -64,7 +64,7 @@ class Data(unittest.TestCase):
             row = self.made.instances[number]
             self.assertEqual(sum(cost[2] for cost in costs), int(row["instructions"]))
             for kind, name in enumerate(page_data.CLASSES):
-                self.assertEqual(sum(cost[3 + kind] for cost in costs), int(row[name]))
+                self.assertEqual(sum(cost[4 + kind] for cost in costs), int(row[name]))
 
     def test_branches_have_both_counts(self):
         for outlier, tree in zip(self.made.json["outliers"], self.made.data["explained"]):

@@ -75,7 +75,7 @@ class Page(unittest.TestCase):
         """The number of the path of that name with most instructions of slow ones."""
         return self.ask(f"""(() => {{
           const named = spikes.paths.filter((path) => path.name.includes({json.dumps(name)})).map((path) => path.i);
-          const slow = (i) => spikes.data.paths.slow[9 * i + 2];
+          const slow = (i) => spikes.data.paths.slow[10 * i + 2];
           return named.sort((a, b) => slow(b) - slow(a))[0];
         }})()""")
 
@@ -189,8 +189,8 @@ class Page(unittest.TestCase):
         self.picture("zoomed")
         words = self.text("path")
         slow, normal = (self.made.data["paths"][group] for group in ("slow", "normal"))
-        self.assertIn(f"in {slow[9 * path]} of {self.made.json['slow']}", words)
-        self.assertIn(f"in {normal[9 * path]} of {self.made.json['normal']}", words)
+        self.assertIn(f"in {slow[10 * path]} of {self.made.json['slow']}", words)
+        self.assertIn(f"in {normal[10 * path]} of {self.made.json['normal']}", words)
         self.assertRegex(words, r"slow: [\d,.]+ instructions, 1 entry each.*normal: [\d,.]+ instructions")
         self.assertIn("spiky_server.cc:", words)
         self.click("reset", "{ x: 5, y: 5 }")
@@ -199,8 +199,8 @@ class Page(unittest.TestCase):
         self.click("modes", "(({ width, height }) => ({ x: width - 10, y: height / 2 }))"
                             "(document.getElementById('modes').getBoundingClientRect())")
         self.assertEqual(state("mode"), "normal")
-        self.assertAlmostEqual(state("whole"), sum(normal[2::9]) / self.made.json["normal"], places=3)
-        self.assertAlmostEqual(whole, sum(slow[2::9]) / self.made.json["slow"], places=3)
+        self.assertAlmostEqual(state("whole"), sum(normal[2::10]) / self.made.json["normal"], places=3)
+        self.assertAlmostEqual(whole, sum(slow[2::10]) / self.made.json["slow"], places=3)
 
     def test_flame_tells_at_the_mouse(self):
         path = self.path_of("discount")

@@ -8,8 +8,8 @@
 namespace flowback {
 namespace {
 
-// By node, the largest share that it and what is below it have of the time or of the instructions
-// of a group, or of an instance.
+// By node, the largest share that it and what is below it have of the time, the cycles or the
+// instructions of a group, or of an instance.
 class PathShares {
  public:
   explicit PathShares(const SpikeReport& report)
@@ -22,8 +22,9 @@ class PathShares {
     };
     const PathCost all = costs[PathTree::kRoot];
     for (size_t i = 0; i < costs.size(); ++i)
-      shares_[i] = std::max({shares_[i], share(costs[i].instructions, all.instructions),
-                             share(costs[i].time(), all.time())});
+      shares_[i] =
+          std::max({shares_[i], share(costs[i].instructions, all.instructions),
+                    share(costs[i].time(), all.time()), share(costs[i].cycles, all.cycles)});
   }
   double operator[](uint32_t node) const { return shares_[node]; }
 

@@ -20,7 +20,7 @@ struct PagePath {
 struct PagePaths {
   static constexpr size_t kMost = 4000;
   static constexpr size_t kMostTrees = 50;  // slow instances whose trees a page has
-  // A path with less than this share of the time and of the instructions is too small, everywhere.
+  // A path with less than this share of the time, cycles and instructions is too small, everywhere.
   static constexpr double kLeastShare = 1.0 / 2000;
 
   std::vector<PagePath> paths;     // a parent stands before what is below it

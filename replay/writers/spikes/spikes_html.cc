@@ -204,8 +204,8 @@ size_t PageWriter::SiteOf(const InstancePath& node) {
 // How many instances have the path is not known of several together.
 std::string PageWriter::SumsText(const PagePath& path, const GroupSums& sums,
                                  const PathCost& cost) const {
-  return fmt::format("{},{},{},{}", path.is_rest ? 0 : sums.Path(path.node).instances, cost.entries,
-                     cost.instructions, fmt::join(cost.times, ","));
+  return fmt::format("{},{},{},{},{}", path.is_rest ? 0 : sums.Path(path.node).instances,
+                     cost.entries, cost.instructions, cost.cycles, fmt::join(cost.times, ","));
 }
 
 void PageWriter::WritePaths() {
@@ -237,13 +237,13 @@ void PageWriter::WritePaths() {
   out() += '}';
 }
 
-// [path, entries, instructions, the time of each class] of each path with a cost.
+// [path, entries, instructions, cycles, the time of each class] of each path with a cost.
 std::string PageWriter::CostsText(const std::vector<PathCost>& costs) const {
   std::string text = "[";
   for (size_t i = 0; i < costs.size(); ++i) {
     if (costs[i].entries == 0 && costs[i].instructions == 0 && costs[i].time() == 0) continue;
-    text += fmt::format("{}[{},{},{},{}]", text.size() == 1 ? "" : ",", i, costs[i].entries,
-                        costs[i].instructions, fmt::join(costs[i].times, ","));
+    text += fmt::format("{}[{},{},{},{},{}]", text.size() == 1 ? "" : ",", i, costs[i].entries,
+                        costs[i].instructions, costs[i].cycles, fmt::join(costs[i].times, ","));
   }
   return text + ']';
 }

@@ -149,6 +149,7 @@ std::string Printer::OutlierJson(const Outlier& outlier) const {
     TellMoment(line, "end", instance.end);
     line.Number("time", instance.time()).Number("instructions", instance.instructions);
     line.Number("first_instruction", instance.first_instruction);
+    if (instance.cycles != 0) line.Number("cycles", instance.cycles);
     line.Number("extra", Rounded(outlier.causes.extra)).Number("nearest", outlier.nearest);
     line.Text("sentence", OutlierSentence(view_, outlier));
     line.Text("parting", PartingSentence(view_, outlier));
@@ -170,7 +171,7 @@ void WriteSpikesJson(const SpikesView& view, TextSink& sink) {
 void WriteSpikesCsv(const SpikesView& view, TextSink& sink) {
   sink.Write(
       "instance,tid,state,group,begin,begin_lo,begin_hi,end,end_lo,end_hi,time,instructions,"
-      "executing,off_cpu,kernel,lost,filtered,undecodable\n");
+      "executing,off_cpu,kernel,lost,filtered,undecodable,cycles\n");
   constexpr const char* kStates[] = {"whole", "begun-before", "cut-by-end", "lost"};
   constexpr const char* kGroups[] = {"normal", "slow", "not-compared"};
   uint32_t number = 0;
@@ -181,7 +182,7 @@ void WriteSpikesCsv(const SpikesView& view, TextSink& sink) {
                                  each.begin.time, each.begin.lo, each.begin.hi, each.end.time,
                                  each.end.lo, each.end.hi, each.time(), each.instructions);
     for (const uint64_t time : each.times) sink.buffer() += fmt::format(",{}", time);
-    sink.buffer() += '\n';
+    sink.buffer() += each.cycles == 0 ? ",\n" : fmt::format(",{}\n", each.cycles);
     sink.Commit();
   }
 }

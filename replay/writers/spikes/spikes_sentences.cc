@@ -45,6 +45,8 @@ std::string VerbOf(InstanceMeasure measure) {
       return "were off the CPU for";
     case InstanceMeasure::kKernel:
       return "were in the kernel for";
+    case InstanceMeasure::kCycles:
+      return "took";
   }
   return "took";
 }
@@ -59,6 +61,8 @@ std::string NounOf(InstanceMeasure measure) {
       return "time off the CPU";
     case InstanceMeasure::kKernel:
       return "time in the kernel";
+    case InstanceMeasure::kCycles:
+      return "cycles";
   }
   return "time";
 }
@@ -310,7 +314,10 @@ std::string InsideWords(const SpikesView& view, const Cause& cause) {
   for (const uint64_t time : cause.classes) all += time;
   std::string text;
   if (further) text = fmt::format(" Nearly all of that was in {}.", PathName(view, cause.inside));
-  if (all == 0 || view.report->measure == InstanceMeasure::kInstructions) return text;
+  const InstanceMeasure measure = view.report->measure;
+  const bool is_time =
+      measure != InstanceMeasure::kInstructions && measure != InstanceMeasure::kCycles;
+  if (all == 0 || !is_time) return text;
   for (const auto& [kind, words] :
        {std::pair(TimeClass::kOffCpu, "off the CPU"),
         std::pair(TimeClass::kKernel, "in the kernel"), std::pair(TimeClass::kLost, "lost")}) {
@@ -401,8 +408,8 @@ std::string PartWords(const SpikesView& view, const Cause& cause) {
                          NumberWords(cause.slow_count), InFunction(view, cause.node), called,
                          NumberWords(cause.normal_count));
     case CauseKind::kSlower:
-      return fmt::format("executed about as many instructions in {} itself{}, which took longer",
-                         InFunction(view, cause.node), called);
+      return fmt::format("executed about as many instructions in {} itself{}, which took longer{}",
+                         InFunction(view, cause.node), called, CyclesWords(cause));
     case CauseKind::kSystemCall:
       return fmt::format("made {}{} ({})", PathName(view, cause.node), ByWayOf(view, cause.node),
                          place);

@@ -32,6 +32,7 @@ void AppendOutlier(const SpikesView& view, size_t rank, std::string& out) {
   if (has_times)
     out += fmt::format(", from {}: {}", MomentWords(instance.begin.time, view.report->nanoseconds),
                        DurationWords(instance.time(), view.report->nanoseconds));
+  if (instance.cycles != 0) out += fmt::format(", {} cycles", instance.cycles);
   out += fmt::format(", {} instructions; {} more than the median\n", instance.instructions,
                      MeasureWords(view, outlier.causes.extra));
   for (const std::string& sentence :

@@ -57,6 +57,8 @@ CodeWords WordsOf(const SpikesView& view, const AddressSpace* space, uint64_t ip
 
 // A value of report->measure: "2.6 ms", "120000 instructions".
 std::string MeasureWords(const SpikesView& view, double value);
+// " (3.1 cycles for each rather than 0.8)"; empty where nothing counted them.
+std::string CyclesWords(const Cause& cause);
 // A function's name as sentences have it: template arguments and parameters of a long one are left
 // out.
 std::string ShortName(std::string_view name);

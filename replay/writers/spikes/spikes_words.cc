@@ -88,7 +88,14 @@ std::string MeasureWords(const SpikesView& view, double value) {
   const char* const sign = value < 0 ? "-" : "";
   if (report.measure == InstanceMeasure::kInstructions)
     return fmt::format("{}{} instructions", sign, whole);
+  if (report.measure == InstanceMeasure::kCycles) return fmt::format("{}{} cycles", sign, whole);
   return sign + DurationWords(whole, report.nanoseconds);
+}
+
+std::string CyclesWords(const Cause& cause) {
+  if (cause.slow_cost == 0 || cause.normal_cost == 0) return {};
+  return fmt::format(" ({:.1f} cycles for each rather than {:.1f})", cause.slow_cost,
+                     cause.normal_cost);
 }
 
 std::string ThreadWords(const SpikesView& view, const Instance& instance) {

@@ -1,9 +1,10 @@
 // Call paths: what the mean slow and the mean normal instance, and single ones, spend in each.
 // Needs numbers.js.
-const noCost = () => ({ instances: 0, entries: 0, instructions: 0, times: [0, 0, 0, 0, 0, 0] });
+const noCost = () => ({ instances: 0, entries: 0, instructions: 0, cycles: 0, times: [0, 0, 0, 0, 0, 0] });
 function addCost(to, from) {
   to.entries += from.entries;
   to.instructions += from.instructions;
+  to.cycles += from.cycles;
   from.times.forEach((time, i) => { to.times[i] += time; });
 }
 
@@ -22,8 +23,8 @@ for (const path of paths.slice(1)) {
 function withSums(own) {
   const all = own.map((cost) => ({ ...cost, times: [...cost.times] }));
   for (let i = paths.length - 1; i > 0; --i) {
-    const { entries, instructions, times } = all[i];
-    addCost(all[paths[i].parent], { entries: 0, instructions, times, was: entries });
+    const { entries, instructions, cycles, times } = all[i];
+    addCost(all[paths[i].parent], { entries: 0, instructions, cycles, times, was: entries });
   }
   return { own, all };
 }
@@ -31,14 +32,14 @@ function withSums(own) {
 function meanCosts(flat, instances) {
   const each = Math.max(instances, 1);
   return withSums(paths.map((_, i) => {
-    const [with_it, entries, instructions, ...times] = flat.slice(9 * i, 9 * i + 9);
-    return { instances: with_it, entries: entries / each, instructions: instructions / each, times: times.map((time) => time / each) };
+    const [with_it, entries, instructions, cycles, ...times] = flat.slice(10 * i, 10 * i + 10);
+    return { instances: with_it, entries: entries / each, instructions: instructions / each, cycles: cycles / each, times: times.map((time) => time / each) };
   }));
 }
-// Of one instance, whose costs are [path, entries, instructions, times...].
+// Of one instance, whose costs are [path, entries, instructions, cycles, times...].
 function costsOf(rows) {
   const own = paths.map(noCost);
-  for (const [i, entries, instructions, ...times] of rows) own[i] = { instances: 1, entries, instructions, times };
+  for (const [i, entries, instructions, cycles, ...times] of rows) own[i] = { instances: 1, entries, instructions, cycles, times };
   return withSums(own);
 }
 const slowMean = meanCosts(data.paths.slow, report.slow);
