@@ -54,6 +54,15 @@ class FunctionFilter final : public ExecutionConsumer {
   const AddressSpace* space_ = nullptr;  // in which the last block ran
 };
 
+// Returns "scope::f" of the name "scope::f(int)" where `function` is f; else nothing.
+std::string WithScope(const std::string& name, const std::string& function) {
+  const std::string end = "::" + function;
+  const size_t at = name.find(end);
+  if (at == std::string::npos) return {};
+  const size_t size = at + end.size();
+  return size == name.size() || name[size] == '(' ? name.substr(0, size) : std::string();
+}
+
 }  // namespace
 
 bool FunctionMatch::operator()(const AddressSpace* space, uint64_t ip) {
@@ -86,6 +95,9 @@ std::string WhyNoFunction(const NamePattern& pattern, Symbolizer& symbolizer) {
   for (const std::string& name : names)
     if (pattern.Matches(name)) return " ('" + name + "' is in a file that ran; nothing came to it)";
   if (!pattern.is_plain()) return {};
+  for (const std::string& name : names)
+    if (const std::string whole = WithScope(name, pattern.text()); !whole.empty())
+      return " (did you mean '" + whole + "'?)";
   for (std::string& name : names) name.resize(std::min(name.find('('), name.size()));
   return DidYouMean(pattern.text(), names);
 }

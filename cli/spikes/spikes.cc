@@ -22,6 +22,7 @@
 #include "cli/spikes/place_match.h"
 #include "cli/text/status.h"
 #include "cli/text/terminal.h"
+#include "replay/spikes/inlined_calls.h"
 #include "replay/spikes/kept_spikes.h"
 #include "replay/spikes/last_spikes.h"
 #include "replay/spikes/request_loops.h"
@@ -29,6 +30,7 @@
 #include "replay/timeline/kept_times.h"
 #include "replay/timeline/thread_times.h"
 #include "replay/writers/spikes/spikes_view.h"
+#include "replay/writers/text/printable.h"
 #include "replay/writers/writers.h"
 
 namespace flowback::cli {
@@ -84,6 +86,7 @@ class SpikesJob final : public ReadingJob {
   void Keep() const override;
   bool MeetsAllLosses() const override { return true; }
   void WarnOfResult() override;
+  bool WarnOfInlined();
   void WarnOfUnnamedRegions() const;
 
   Status UnderstandRegion();
@@ -324,6 +327,29 @@ void SpikesJob::WarnOfUnnamedRegions() const {
        {"names that are literals in the call"});
 }
 
+// Returns false where the function's code is not in others either.
+bool SpikesJob::WarnOfInlined() {
+  constexpr size_t kMost = 5;
+  if (!pattern_->is_plain()) return false;
+  const std::vector<const ThreadFlow*> flows = FlowsOf(opened_.threads().owners());
+  const Result<InlinedCalls> found = FindInlinedCalls(
+      opened_.TimelineInput(), flows,
+      {.threads = words_.reader.ThreadCount(), .in_flight = words_.reader.in_flight}, *pattern_,
+      names_.lines);
+  if (!found || found->callers.empty()) return false;
+  std::string callers;
+  for (size_t i = 0; i < std::min(kMost, found->callers.size()); ++i)
+    callers += fmt::format("{}{}", i == 0 ? "" : ", ", Printable(found->callers[i]));
+  if (found->callers.size() > kMost) callers += ", ...";
+  const std::string file = Printable(found->file.substr(found->file.rfind('/') + 1));
+  Warn(fmt::format("{}: {}: no instruction calls it: the compiler put its code into {}",
+                   opened_.InputName(), words_.function, callers),
+       {fmt::format("`flowback spikes {} '{}'`, or --start {}:{} --stop {}:{}", opened_.InputName(),
+                    Printable(found->callers.front()), file, found->first_line, file,
+                    found->last_line)});
+  return true;
+}
+
 void SpikesJob::WarnOfResult() {
   if (!report_) return;
   WarnOfUnnamedRegions();
@@ -338,6 +364,7 @@ void SpikesJob::WarnOfResult() {
                             opened_.InputName(), Region()),
                 {"places that run: functions as `timeline` prints them, FILE:LINE as `decode -F "
                  "srcline` does"});
+  if (WarnOfInlined()) return;
   Warn(fmt::format("{}: {}: no such function was called{}", opened_.InputName(), words_.function,
                    WhyNoFunction(*pattern_, names_.symbolizer)),
        {"its name as `timeline` prints it, a pattern ('str*') or a regular expression ('/^str/'); "

@@ -62,9 +62,13 @@ class OddCalls(unittest.TestCase):
         return [dict(zip(names, row, strict=True)) for row in rows]
 
     def test_one_instance(self):
-        said, problems = self.says("plain", "once")
-        self.assertRegex(said, r"There is only one whole call of once \(\d+ instructions\): nothing to compare it with\.")
+        said, problems = self.says("plain", "odd::once")
+        self.assertRegex(said, r"There is only one whole call of odd::once \(\d+ instructions\): nothing to compare it with\.")
         self.assertEqual(problems, "")
+
+    def test_scope_left_out(self):
+        _, problems = self.says("plain", "once")
+        self.assertIn("no such function was called (did you mean 'odd::once'?)", problems)
 
     def test_all_equal(self):
         said, _ = self.says("plain", "equal")
@@ -74,6 +78,18 @@ class OddCalls(unittest.TestCase):
         said, _ = self.says("plain", "event_loop")
         self.assertIn("There is no whole call of event_loop to compare. It did not return before the trace ended", said)
         self.assertIn("Not compared: 1 cut by its end.", said)
+
+    def test_inlined_everywhere(self):
+        """The answer names the caller and the lines, and these work."""
+        said, problems = self.says("plain", "merged")
+        self.assertIn("There is no whole call of merged to compare.", said)
+        self.assertIn("merged: no instruction calls it: the compiler put its code into caller(unsigned int)", problems)
+        self.assertIn("plain.data 'caller(unsigned int)'`", problems)
+        places = re.search(r"(--start) (odd_calls.cc:(\d+)) (--stop) (odd_calls.cc:(\d+))", problems)
+        self.assertEqual((int(places[3]), int(places[6])), (LINES["begins"], LINES["ends"]))
+        for words in (["caller(unsigned int)"], [places[1], places[2], places[4], places[5]]):
+            answer = self.json("plain", *words)
+            self.assertEqual((answer["instances"]["whole"], answer["slow"]), (60, 3), words)
 
     def test_places_that_never_meet(self):
         said, _ = self.says("plain", "--start", "opens", "--stop", "closes")

@@ -19,7 +19,9 @@ APART void spend(unsigned trips) {
 
 // --- one call, equal calls, calls that no instruction makes, calls that do not end
 
+namespace odd {
 APART void once() { spend(10); }
+}  // namespace odd
 
 APART void equal() { spend(100); }
 
@@ -44,7 +46,7 @@ APART void closes() { spend(2); }
 }
 
 void Plain() {
-  once();
+  odd::once();
   closes();
   for (unsigned i = 0; i < 60; ++i) caller(i);
   opens();
