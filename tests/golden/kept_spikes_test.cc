@@ -75,16 +75,16 @@ class KeptSpikesTest : public ::testing::Test {
   void Show(const SpikeReport& report) {
     const Threads threads(opened_->perf.recording);
     const RecordingClock clock(opened_->perf.recording);
-    const SpikesView view{.report = &report,
-                          .threads = &threads,
-                          .clock = &clock,
-                          .lines = &lines_,
-                          .symbolizer = opened_->symbolizer.get(),
-                          .recorded_path = [](const std::string& file) { return file; },
-                          .input = "perf.data",
-                          .region = kLock,
-                          .loops = {},
-                          .width = 100};
+    SpikesView view;
+    view.report = &report;
+    view.threads = &threads;
+    view.clock = &clock;
+    view.lines = &lines_;
+    view.symbolizer = opened_->symbolizer.get();
+    view.recorded_path = [](const std::string& file) { return file; };
+    view.input = "perf.data";
+    view.region = kLock;
+    view.width = 100;
     for (const auto& writer : WritersOf<SpikesWriter>()) {
       StringSink sink;
       writer.write(view, sink);
