@@ -88,6 +88,9 @@ std::string WhoMostlyRan(const SpikesView& view);
 std::string PartingSentence(const SpikesView& view, const Outlier& outlier);
 // The code place that a cause names: where the call was made, or the branch is.
 CodeWords CauseWords(const SpikesView& view, const Cause& cause);
+// Where a branch is, and where it goes.
+CodeWords EdgeWords(const SpikesView& view, uint32_t edge);
+CodeWords TargetWords(const SpikesView& view, uint32_t edge);
 // The name of the function that a cause is about.
 std::string CauseFunction(const SpikesView& view, const Cause& cause);
 
