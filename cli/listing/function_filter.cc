@@ -57,7 +57,7 @@ class FunctionFilter final : public ExecutionConsumer {
 // Returns "scope::f" of the name "scope::f(int)" where `function` is f; else nothing.
 std::string WithScope(const std::string& name, const std::string& function) {
   const std::string end = "::" + function;
-  const size_t at = name.find(end);
+  const size_t at = name.rfind(end, name.find('('));
   if (at == std::string::npos) return {};
   const size_t size = at + end.size();
   return size == name.size() || name[size] == '(' ? name.substr(0, size) : std::string();

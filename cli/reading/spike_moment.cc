@@ -42,10 +42,10 @@ Error TooFew(const std::string& option, const std::string& word, const LastSpike
                              option, word, spikes.region))
         .Remedy("`flowback spikes` with --over p99, or of another function");
   return Error(ErrorCode::kUsage,
-               fmt::format("{} {}: the last `spikes` of the recording found {} slow instance{} of "
-                           "{}",
-                           option, word, spikes.slow.size(), spikes.slow.size() == 1 ? "" : "s",
-                           spikes.region))
+               fmt::format("{} {}: the last `spikes` of the recording {} {} slow instance{} of {}",
+                           option, word,
+                           spikes.slow.size() == LastSpikes::kMost ? "has kept the" : "found",
+                           spikes.slow.size(), spikes.slow.size() == 1 ? "" : "s", spikes.region))
       .Remedy(fmt::format("a number from 1 to {}", spikes.slow.size()));
 }
 

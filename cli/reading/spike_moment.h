@@ -19,7 +19,7 @@ struct NamedSpike {
   SlowInstance instance;
 };
 
-// Whether the word is meant so.
+// Whether the word begins with "spike:".
 bool NamesSpike(const std::string& word);
 
 // Finds the instance with that number, "1" or "spike:1". `option` is named in errors. REQUIRES: the

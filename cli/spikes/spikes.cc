@@ -22,6 +22,7 @@
 #include "cli/spikes/place_match.h"
 #include "cli/text/status.h"
 #include "cli/text/terminal.h"
+#include "replay/session/instance_waits.h"
 #include "replay/spikes/inlined_calls.h"
 #include "replay/spikes/kept_spikes.h"
 #include "replay/spikes/last_spikes.h"
@@ -98,6 +99,7 @@ class SpikesJob final : public ReadingJob {
   Status SaveInstances(const SpikesView& view) const;
   SpikeOptions Options();
   SpikesView View();
+  Status FindDataWaits(SpikesView& view) const;
 
   const SpikesWords& words_;
   std::optional<NamePattern> pattern_;
@@ -248,6 +250,17 @@ SpikesView SpikesJob::View() {
   return view;
 }
 
+// Samples have perf's time.
+Status SpikesJob::FindDataWaits(SpikesView& view) const {
+  if (!report_->nanoseconds || !report_->has_times) return {};
+  std::vector<uint32_t> shown;
+  for (const Outlier& outlier : report_->outliers) shown.push_back(outlier.number);
+  Result<std::map<uint32_t, DataWaits>> waits = SumDataWaits(opened_, report_->instances, shown);
+  if (!waits) return Fail(waits.error());
+  view.data_waits = *std::move(waits);
+  return {};
+}
+
 Status SpikesJob::Run(Output& output) {
   opened_.AddKnownLosses();
   // For the times, the instances, and the first branches of those that are shown.
@@ -265,7 +278,8 @@ Status SpikesJob::Run(Output& output) {
   for (const LossSum& sum : report_->losses)
     opened_.losses().Add(
         {.cause = sum.cause, .end = sum.bytes, .detail = {}, .code = sum.code, .count = sum.count});
-  const SpikesView view = View();
+  SpikesView view = View();
+  if (Status status = FindDataWaits(view); !status) return status;
   FindWriter<SpikesWriter>(words_.Format())->write(view, output);
   return SaveInstances(view);
 }

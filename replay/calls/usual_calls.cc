@@ -227,8 +227,9 @@ void CallStack::Impl::LearnCall(const BlockRuns& runs, const BlockUses::OfBlocks
 void CallStack::Impl::LearnStub(const BlockRuns& runs, const BlockUses::OfBlocks& known) {
   const AddressSpace* const space = &runs.table().space();
   BlockUses::Entry& entry = known.entries[runs.next_step().number()];
-  if (entry.ends_stub || !PieceAt(space, runs.block().LastAddress()).is_stub) return;
+  if (!PieceAt(space, runs.block().LastAddress()).is_stub) return;
   known.ways[runs.step().value] = BlockUses::Way::kStubJump;
+  if (entry.ends_stub) return;
   const FunctionPiece target = PieceAt(space, runs.next());
   if (target.id == 0 || !target.is_entry || target.is_stub || target.begin != runs.next()) return;
   entry.function = target.id;

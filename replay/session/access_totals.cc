@@ -12,14 +12,6 @@
 namespace flowback {
 namespace {
 
-// What was mapped for the process then; its first mappings where the time is not known.
-const AddressSpace* SpaceOf(const Session& session, const EventSample& sample) {
-  const auto& epochs = session.code().OfProcess(sample.pid)->epochs;
-  const uint64_t time = sample.tsc != 0 ? session.clock().Value(sample.tsc) : sample.time;
-  const auto after = std::ranges::upper_bound(epochs, time, {}, &AddressSpaceHistory::Epoch::time);
-  return (after == epochs.begin() ? *after : *std::prev(after)).space.get();
-}
-
 // Adds the samples in the trace to the sums.
 class TracedSamples final : public PlayConsumer {
  public:
@@ -67,6 +59,13 @@ Status PlayTrace(Session& session, AccessSums& sums) {
 }
 
 }  // namespace
+
+const AddressSpace* SpaceOf(const Session& session, const EventSample& sample) {
+  const auto& epochs = session.code().OfProcess(sample.pid)->epochs;
+  const uint64_t time = sample.tsc != 0 ? session.clock().Value(sample.tsc) : sample.time;
+  const auto after = std::ranges::upper_bound(epochs, time, {}, &AddressSpaceHistory::Epoch::time);
+  return (after == epochs.begin() ? *after : *std::prev(after)).space.get();
+}
 
 Error NoAccesses(const Recording& recording, const AccessReport& report) {
   if (report.samples == 0 && HasAccessSamples(recording))

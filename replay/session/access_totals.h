@@ -13,6 +13,9 @@ namespace flowback {
 // open, but need not have a trace. Errors: NoAccesses; as Session::PlayAccounted's.
 Result<AccessReport> SumAccesses(Session& session);
 
+// Returns what was mapped for the sample's process then, or first where the time is not known.
+const AddressSpace* SpaceOf(const Session& session, const EventSample& sample);
+
 // Returns a kUnsupported error for a report without accesses. It says how to record some.
 Error NoAccesses(const Recording& recording, const AccessReport& report);
 

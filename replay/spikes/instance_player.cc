@@ -59,6 +59,7 @@ void InstancePlayer::OnBlock(const BlockRun& run) {
   stack_->OnBlock(run);
   const uint64_t begin = instructions_;
   instructions_ += run.lengths.size();
+  teller_->Pass(instructions_);
   TakeMarks();
   if (branches_ == nullptr) return marks_.clear();
   PassUpTo(begin);
@@ -87,7 +88,7 @@ void InstancePlayer::OnBlocks(const BlockBatch& batch) {
     for (const TimedPart& part : batch.times) NoteCycles(begin + part.end, part.cycles);
   stack_->OnBlocks(batch);
   instructions_ += batch.instructions();
-  teller_->PassClosed(instructions_);
+  teller_->Pass(instructions_);
   TakeMarks();
   if (branches_ == nullptr) return marks_.clear();
   if (counting_ || next_mark_ < marks_.size()) CountSteps(batch, begin);
@@ -154,6 +155,7 @@ void InstancePlayer::Pass(const InstanceMark& mark) {
 }
 
 void InstancePlayer::OnEvent(const TraceEvent& event) {
+  if (plan_.counts_cycles) NoteCycles(instructions_, event.cycles);
   stack_->OnEvent(event);
   TakeMarks();
 }

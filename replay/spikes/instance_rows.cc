@@ -86,15 +86,15 @@ void InstanceRows::Drop() {
   branches_ = {};
 }
 
-void InstanceRows::TellAgain(InstanceGroups& groups) const {
+void InstanceRows::TellAgain(const std::vector<Instance>& instances, InstanceGroups& groups) const {
   NumberReader costs_in(costs_.bytes());
   NumberReader branches_in(branches_.bytes());
   PathCosts costs;
   BranchCounts counts;
-  for (uint32_t number = 0; number < instances_.size(); ++number) {
+  for (uint32_t number = 0; number < instances.size(); ++number) {
     ReadCosts(costs_in, costs);
     ReadCounts(branches_in, counts);
-    groups.OnInstance(number, instances_[number], costs);
+    groups.OnInstance(number, instances[number], costs);
     groups.OnBranches(number, counts);
   }
 }

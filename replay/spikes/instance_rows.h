@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "base/number_bytes.h"
@@ -27,12 +28,13 @@ class InstanceRows final : public InstanceSink, public BranchSink {
   void OnInstance(uint32_t number, const Instance& instance, const PathCosts& costs) override;
   void OnBranches(uint32_t number, const BranchCounts& counts) override;
 
-  const std::vector<Instance>& instances() const { return instances_; }
+  // Of all instances, by number; once.
+  std::vector<Instance> TakeInstances() { return std::move(instances_); }
   uint64_t left_out() const { return left_out_; }
-  // Whether there is a row of each of instances().
+  // Whether there is a row of each instance.
   bool complete() const { return complete_; }
   // As a pass over the flow would tell the groups, but for the steps. REQUIRES: complete().
-  void TellAgain(InstanceGroups& groups) const;
+  void TellAgain(const std::vector<Instance>& instances, InstanceGroups& groups) const;
 
  private:
   void DropIfLarge();

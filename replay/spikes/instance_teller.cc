@@ -120,8 +120,7 @@ void InstanceTeller::OnExit(const Call& /*call*/, size_t depth, CallExit how,
   const bool cut = how == CallExit::kLost || how == CallExit::kReplaced || how == CallExit::kEnd ||
                    how == CallExit::kPaused;
   const uint64_t position = stack_->instructions();
-  if (on_ != own_ && !cut)
-    return Advance(walk_.PointOf(plan_.unit, time.tsc, time.bounds), position);
+  if (on_ != own_) return Advance(walk_.PointOf(plan_.unit, time.tsc, time.bounds), position);
   if (cut)
     return Close(position, time,
                  how == CallExit::kLost ? InstanceState::kLost : InstanceState::kCutByEnd);
@@ -207,8 +206,8 @@ void InstanceTeller::OnSwitch(uint32_t stack) {
 
 void InstanceTeller::Advance(const TimePoint& until, uint64_t position) {
   walk_.To(until, [&](TimeClass kind, uint64_t time) { Give(kind, time); });
-  if (position <= position_) return;
   TakeCycles(position, on_ == own_);
+  if (position <= position_) return;
   const uint64_t passed = position - std::exchange(position_, position);
   if (on_ != own_) return;
   instance_.instructions += passed;
@@ -226,6 +225,22 @@ void InstanceTeller::TakeCycles(uint64_t position, bool counts) {
   if (next_cycles_ != cycles_.size()) return;
   cycles_.clear();
   next_cycles_ = 0;
+}
+
+void InstanceTeller::NoteCycles(uint64_t behind, uint64_t cycles) {
+  if (next_cycles_ >= kManyCycles) {
+    cycles_.erase(cycles_.begin(), cycles_.begin() + static_cast<ptrdiff_t>(next_cycles_));
+    next_cycles_ = 0;
+  }
+  cycles_.push_back({behind, cycles});
+}
+
+// The last of them may be of a call that has not been told yet, through a stub.
+void InstanceTeller::Pass(uint64_t position) {
+  constexpr size_t kOfStub = 64;
+  if (!open_) return TakeCycles(position, false);
+  if (cycles_.size() - next_cycles_ <= kManyCycles) return;
+  TakeCycles(std::min(position, cycles_[cycles_.size() - kOfStub].behind), on_ == own_);
 }
 
 void InstanceTeller::Give(TimeClass kind, uint64_t time) {

@@ -83,12 +83,10 @@ class InstanceTeller final : public CallListener {
 
   // Cycles of the flow that ends behind so many instructions of the thread; in their order, before
   // what executed there is told.
-  void NoteCycles(uint64_t behind, uint64_t cycles) { cycles_.push_back({behind, cycles}); }
+  void NoteCycles(uint64_t behind, uint64_t cycles);
 
-  // So many instructions have executed. Cycles of those that no instance has are dropped.
-  void PassClosed(uint64_t position) {
-    if (!open_) TakeCycles(position, false);
-  }
+  // So many instructions have executed: what was noted of them needs no memory any longer.
+  void Pass(uint64_t position);
 
   bool is_open() const { return open_; }
   // Returns the marks since the last call.
@@ -112,7 +110,6 @@ class InstanceTeller final : public CallListener {
   void Advance(const TimePoint& until, uint64_t position);
   void Give(TimeClass kind, uint64_t time);
   void TakeCycles(uint64_t position, bool counts);
-  void GiveIn(uint32_t node, TimeClass kind, uint64_t time);
   void CountEntry(uint32_t node);
   uint32_t NodeOf(const UntracedGap& gap);
   uint32_t InterruptedNode();
@@ -134,6 +131,7 @@ class InstanceTeller final : public CallListener {
     uint64_t behind = 0;
     uint64_t count = 0;
   };
+  static constexpr size_t kManyCycles = 4096;
   std::vector<Cycles> cycles_;  // those from next_cycles_ on have not been given
   size_t next_cycles_ = 0;
   uint64_t position_ = 0;  // instructions that have been given

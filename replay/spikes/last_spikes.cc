@@ -73,6 +73,7 @@ LastSpikes LastSpikesOf(const SpikeReport& report, const std::vector<const Threa
   LastSpikes spikes{.region = region, .slow = {}};
   std::vector<uint32_t> numbers = NumbersOf(report, InstanceGroup::kSlow);
   std::ranges::reverse(numbers);
+  numbers.resize(std::min(numbers.size(), LastSpikes::kMost));
   for (const uint32_t number : numbers) {
     const Instance& instance = report.instances[number];
     const ThreadFlow& flow = *flows[instance.thread];
@@ -110,7 +111,10 @@ void KeepLastSpikes(const Recording& recording, const IndexCache& cache, const L
   out.Block({reinterpret_cast<const uint8_t*>(cache.key.data()), cache.key.size()});
   out.Block(LastSpikesToBytes(spikes));
   const DiskCache disk = DiskOf(cache);
-  if (disk.Store(NameOf(recording), out.bytes())) disk.Trim();
+  if (disk.Store(NameOf(recording), out.bytes()))
+    disk.Trim();
+  else
+    disk.Store(NameOf(recording), {});  // no longer those of an earlier command
 }
 
 Result<LastSpikes> LoadLastSpikes(const Recording& recording, const IndexCache& cache) {

@@ -39,7 +39,9 @@ struct SlowInstance {
 
 struct LastSpikes {
   std::string region;              // the instances' name for people
-  std::vector<SlowInstance> slow;  // the slowest first, as SpikeReport::outliers
+  std::vector<SlowInstance> slow;  // the slowest first, as SpikeReport::outliers; kMost at most
+
+  static constexpr size_t kMost = 10'000;
 };
 
 LastSpikes LastSpikesOf(const SpikeReport& report, const std::vector<const ThreadFlow*>& flows,

@@ -41,17 +41,20 @@ class RegionNames::File {
     const auto behind = image_.AddressOf(return_offset);
     const auto reg = RegisterOf(number, image_.mode());
     if (!entry || !behind || !reg) return std::nullopt;
-    if (!flow_.IsInstruction(*entry)) flow_.Follow(*entry);
-    std::vector<CodeFlow::Jump> jumps = flow_.jumps();
-    std::ranges::sort(jumps);
-    RegisterValues values(flow_, jumps);
-    const uint64_t call = values.Before(*behind);
+    if (!flow_.IsInstruction(*entry)) Follow(*entry);
+    const uint64_t call = values_.Before(*behind);
     if (call == 0) return std::nullopt;
-    const auto address = values.Constant(*reg, call);
+    const auto address = values_.Constant(*reg, call);
     return address ? StringAt(*address) : std::nullopt;
   }
 
  private:
+  void Follow(uint64_t entry) {
+    flow_.Follow(entry);
+    jumps_ = flow_.jumps();
+    std::ranges::sort(jumps_);
+  }
+
   std::optional<std::string> StringAt(uint64_t address) const {
     constexpr size_t kLongest = 255;
     const auto offset =
@@ -67,6 +70,8 @@ class RegionNames::File {
   ObjectImage image_;
   CodeOutline outline_;
   CodeFlow flow_;
+  std::vector<CodeFlow::Jump> jumps_;  // sorted
+  RegisterValues values_{flow_, jumps_};
 };
 
 RegionNames::RegionNames(FunctionFinder& functions) : functions_(functions) {}

@@ -186,7 +186,7 @@ Status SpikeFinder::Measure() {
   InstancePlayer instances(plan, sources_, accounts_, options_.places, &report_.branches, &*rows_);
   if (Status status = player_.Play(flows_, instances); !status) return status;
   if (!HasRows()) DropTables();
-  report_.instances = rows_->instances();
+  report_.instances = rows_->TakeInstances();
   report_.left_out = rows_->left_out();
   if (options_.regions != nullptr) report_.unnamed_regions = options_.regions->unnamed();
   report_.overlapping = instances.overlapping();
@@ -198,13 +198,13 @@ Status SpikeFinder::Measure() {
   return {};
 }
 
-// What was found in a pass that is not gone by.
+// The tables of a pass whose numbers are not used.
 void SpikeFinder::DropTables() {
   report_.paths = {};
   report_.branches = {};
 }
 
-// But those that instances name.
+// All functions but those that instances are calls of.
 void SpikeFinder::DropFunctions() {
   size_t named = 0;
   for (const Instance& instance : report_.instances)
@@ -315,7 +315,7 @@ Status SpikeFinder::Compare() {
 
 Status SpikeFinder::SumUp(InstanceGroups& groups) {
   if (HasRows()) {
-    rows_->TellAgain(groups);
+    rows_->TellAgain(report_.instances, groups);
     return {};
   }
   const InstancePlan plan = PlanFor(groups);

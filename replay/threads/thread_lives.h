@@ -21,12 +21,12 @@ struct LifeStay {
   int32_t cpu = -1;      // of the record that told of it first; -1: it did not say
 };
 
+// A number that several threads had one after the other has one life, from the first one's begin
+// to the last one's end.
 class ThreadLives {
  public:
   explicit ThreadLives(const Recording& recording);
 
-  // A number that several threads had one after the other has one life, from the first one's begin
-  // to the last one's end.
   // All threads that a record tells of, in ascending order.
   std::vector<int32_t> Tids() const;
   // By FORK, or where tracing of it began.

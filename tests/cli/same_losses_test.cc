@@ -3,6 +3,7 @@
 // the same exit status under --strict.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <functional>
 #include <string>
@@ -82,10 +83,11 @@ int main(int c, char** v) { (void)v; int s = 0; for (int i = 0; i < 20; i++) s +
     words.insert(words.end(), {"--no-cache", folder_.File("data")});
     return RunFlowback(words);
   }
-  // Holds all commands against `decode --as summary`, whose exit status is `strict`.
-  void ExpectSame(int strict) const {
+  // Holds all commands against `decode --as summary`, whose exit status is one of `may_be`.
+  void ExpectSame(const std::vector<int>& may_be) const {
     const ProgramResult first = Run({"decode", "--as", "summary"}, true);
-    ASSERT_EQ(first.status, strict) << first.err;
+    const int strict = first.status;
+    ASSERT_NE(std::ranges::find(may_be, strict), may_be.end()) << strict << first.err;
     const std::vector<std::string> warnings = WarningsOf(first.err);
     EXPECT_EQ(warnings.empty(), strict == 0) << first.err;
     for (const std::vector<std::string>& words : kCommands) {
@@ -131,11 +133,11 @@ int main(int c, char** v) { (void)v; int s = 0; for (int i = 0; i < 20; i++) s +
   ScratchFolder folder_;
 };
 
-TEST_F(SameLosses, NoneAtAll) { ExpectSame(0); }
+TEST_F(SameLosses, NoneAtAll) { ExpectSame({0}); }
 
 TEST_F(SameLosses, AMissingImage) {
   std::filesystem::remove(folder_.File("program"));
-  ExpectSame(7);
+  ExpectSame({7});
   for (const std::vector<std::string>& words : kCommands)
     EXPECT_EQ(Run(words, false).status, 0) << words.front();
 }
@@ -144,18 +146,19 @@ TEST_F(SameLosses, AnotherBuildOfTheProgram) {
   const ProgramResult made =
       RunShell(folder_, std::string(TEST_CC) + " -O0 -Wl,--build-id -o program program.c");
   ASSERT_EQ(made.status, 0) << made.err;
-  ExpectSame(7);
+  ExpectSame({7});
 }
 
-// The trace is most of the file.
+// The trace is most of the file. But a recorder on a busy machine may write the record of a mapping
+// behind a part of the trace that needs it: then code is lost with that.
 TEST_F(SameLosses, DamagedBytes) {
   Change([](std::string& bytes) { bytes.replace(bytes.size() / 2, 40, 40, '\xff'); });
-  ExpectSame(6);
+  ExpectSame({6, 7});
 }
 
 TEST_F(SameLosses, ACutFile) {
   Change([](std::string& bytes) { bytes.resize(bytes.size() * 6 / 10); });
-  ExpectSame(6);
+  ExpectSame({6, 7});
 }
 
 // What an earlier command kept says the same.

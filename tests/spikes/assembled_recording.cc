@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include "capture/formats/perf_layout.h"
+#include "capture/formats/perf_sample_id.h"
 #include "flowback/model/recording.h"
 #include "tests/support/perf_data_builder.h"
 
@@ -56,6 +57,26 @@ FieldWriter Descriptions(const std::vector<std::string>& events) {
   return table;
 }
 
+constexpr uint64_t kLoadId = 104;
+
+void AddLoadEvent(PerfDataBuilder& file) {
+  using namespace perf;
+  file.AddEvent({.type = 4,
+                 .config = 0x1cd,
+                 .sample_type = kSampleIdentifier | kSampleIp | kSampleTid | kSampleTime |
+                                kSampleCpu | kSampleAddr | kSampleWeight,
+                 .sample_id_all = true,
+                 .ids = {kLoadId}});
+}
+
+void WriteLoad(PerfDataBuilder& file, const SampledLoad& load) {
+  FieldWriter body;
+  body.U64(kLoadId).U64(load.ip).U32(kServer).U32(kServer);
+  body.U64(AssembledRecording::TimeOf(load.tsc));
+  body.U64(0x7000).U32(0).U32(0).U64(load.cycles);
+  file.Record(perf::kRecordSample, static_cast<uint16_t>(2 | perf::kMiscExactIp), body);
+}
+
 void WriteSwitch(PerfDataBuilder& file, const CpuSwitch& change, SwitchRecords records,
                  Trailer trailer) {
   const bool wide = records == SwitchRecords::kCpuWide;
@@ -83,11 +104,20 @@ AssembledRecording::AssembledRecording(const AssembledCode& code, AssembledServe
   Write(code, server, trace, options, switches, events);
 }
 
+AssembledRecording::AssembledRecording(const AssembledCode& code, AssembledServer& server,
+                                       const testing::GeneratorOptions& options,
+                                       const std::function<std::vector<SampledLoad>()>& loads) {
+  const std::vector<uint8_t> trace = server.Finish();
+  Write(code, server, trace, options, SwitchRecords::kOwn, {}, loads());
+}
+
 void AssembledRecording::Write(const AssembledCode& code, const AssembledServer& server,
                                const std::vector<uint8_t>& trace,
                                const testing::GeneratorOptions& options, SwitchRecords records,
-                               const std::vector<std::string>& events) {
+                               const std::vector<std::string>& events,
+                               const std::vector<SampledLoad>& loads) {
   PerfDataBuilder file = FileFor(options);
+  if (!loads.empty()) AddLoadEvent(file);
   Trailer trailer{.time = TimeOf(1), .pid = kServer, .tid = kServer, .cpu = 0, .id = 102};
   const auto begin = [&] {
     file.Comm(kServer, kServer, "server", true, trailer);
@@ -112,6 +142,7 @@ void AssembledRecording::Write(const AssembledCode& code, const AssembledServer&
     trailer.time = TimeOf(change.tsc);
     WriteSwitch(file, change, records, trailer);
   }
+  for (const SampledLoad& load : loads) WriteLoad(file, load);
   file.Auxtrace(0, 0, -1, 0, trace);
   if (!events.empty()) file.Feature(perf::kFeatureEventDescriptions, Descriptions(events));
   const std::vector<uint8_t> bytes = file.Build();

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -21,6 +22,13 @@ enum class SwitchRecords : uint8_t {
   kCpuWide,  // SWITCH_CPU_WIDE records, which name the next thread
 };
 
+// A sampled load of the server's thread, as perf writes it for `cpu/mem-loads/P`.
+struct SampledLoad {
+  uint64_t tsc = 0;
+  uint64_t ip = 0;
+  uint64_t cycles = 0;  // that it waited for its data
+};
+
 class AssembledRecording {
  public:
   // Writes the recording of a server that has not finished yet, and finishes it. `events`: the
@@ -28,6 +36,12 @@ class AssembledRecording {
   AssembledRecording(const AssembledCode& code, AssembledServer& server,
                      const testing::GeneratorOptions& options, SwitchRecords switches,
                      const std::vector<std::string>& events = {});
+
+  // With samples beside the trace, which they may follow: `loads` returns them when the server has
+  // finished.
+  AssembledRecording(const AssembledCode& code, AssembledServer& server,
+                     const testing::GeneratorOptions& options,
+                     const std::function<std::vector<SampledLoad>()>& loads);
 
   // Runs `flowback spikes RECORDING handle` with these words more, with a cache of its own.
   test::ProgramResult Run(std::vector<std::string> words) const;
@@ -41,7 +55,8 @@ class AssembledRecording {
  private:
   void Write(const AssembledCode& code, const AssembledServer& server,
              const std::vector<uint8_t>& trace, const testing::GeneratorOptions& options,
-             SwitchRecords records, const std::vector<std::string>& events);
+             SwitchRecords records, const std::vector<std::string>& events,
+             const std::vector<SampledLoad>& loads = {});
 
   test::ScratchFolder folder_;
 };

@@ -206,6 +206,36 @@ TEST(GeneratedCycles, AreThoseOfInstructionsThatWait) {
   EXPECT_NEAR(answer["extra"].get<double>(), extra, 0.02 * extra);
 }
 
+// A recording with samples of loads tells which load waited, in the slow requests alone.
+TEST(GeneratedLoads, ThatWaitedAreNamed) {
+  const AssembledCode code(ProgramPath());
+  const testing::GeneratorOptions options = Options(5);
+  Planting planting(code, options, [](AssembledRequest& it) { it.load_cycles = 900; });
+  const uint64_t load = code.nodes[code.At(Place::kLoad)].address;
+  const AssembledRecording recording(code, planting.server, options, [&] {
+    std::vector<SampledLoad> loads;
+    for (uint64_t i = 0; i < kRequests; ++i) {
+      const ExecutedRequest& request = planting.server.requests[i];
+      const bool slow = planting.slow.contains(i);
+      for (const uint64_t cycles : {850, 870})
+        loads.push_back(
+            {.tsc = (request.begun + request.ended) / 2, .ip = load, .cycles = slow ? cycles : 7});
+    }
+    return loads;
+  });
+  const json answer = recording.Json();
+  ASSERT_FALSE(answer["outliers"].empty());
+  for (const json& outlier : answer["outliers"]) {
+    EXPECT_EQ(outlier["sampled_accesses"], 2);
+    EXPECT_EQ(outlier["sampled_cycles"], 1720);
+    const auto sentence = outlier["sentence"].get<std::string>();
+    EXPECT_TRUE(
+        sentence.contains("2 sampled accesses waited 1720 cycles for data, 1720 of them at"))
+        << sentence;
+    EXPECT_TRUE(sentence.contains("assembled_server.s:")) << sentence;
+  }
+}
+
 TEST(GeneratedSleep, IsInTheKernelWhereNothingTellsOfSwitches) {
   const AssembledCode code(ProgramPath());
   const testing::GeneratorOptions options = Options(2);

@@ -270,8 +270,10 @@ class ByTime(Judge):
             return
         answer = recorded.spikes("--by", "time")
         self.assert_own_clocks_agree(answer, recorded)
-        # The kernel lets the other thread run when an interrupt comes, or at the end of a system call.
-        self.assertIn(answer["causes"][0]["kind"], ("interrupted", "slower", "system-time"), told(answer))
+        # The kernel lets the other thread run when an interrupt comes, or at the end of a system call: that may be
+        # anywhere, and on a busy machine somewhere else in each of a few slow requests.
+        if not answer["sentences"][1].startswith("No single cause stands out"):
+            self.assertIn(answer["causes"][0]["kind"], ("interrupted", "slower", "system-time"), told(answer))
 
 
 class Stepped(Judge):

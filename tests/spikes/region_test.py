@@ -30,7 +30,7 @@ def check(flowback, recording, truth):
         if name == "request":
             assert "called (anonymous namespace)::Reload()" in told["sentences"][1], told["sentences"]
         if name == "background":
-            assert told["causes"][0]["kind"] in ("trips", "branch", "more calls"), told["causes"]
+            assert told["causes"][0]["kind"] in ("trips", "branch"), told["causes"]
     all_names = json.loads(run(flowback, "spikes", recording, "--region", "*e*", "--json").stdout)
     assert all_names["instances"]["whole"] == truth["request"][0], "parse lies within request"
     none = run(flowback, "spikes", recording, "--region", "nothing")

@@ -26,7 +26,7 @@ function keysOf(element, keys) {
 // keys: what to do by the key's name. A key that is typed into a field is the field's.
 function onKeys(keys) {
   window.addEventListener('keydown', (event) => {
-    if (event.target instanceof HTMLInputElement) return;
+    if (event.target instanceof HTMLInputElement || event.target instanceof HTMLSelectElement) return;
     if (event.ctrlKey || event.altKey || event.metaKey || !Object.hasOwn(keys, event.key)) return;
     event.preventDefault();
     keys[event.key]();

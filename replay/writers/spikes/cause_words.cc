@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "replay/writers/spikes/spikes_view.h"
+#include "replay/writers/text/counted.h"
 
 namespace flowback {
 namespace {
@@ -123,6 +124,15 @@ std::string InterruptedWords(const SpikesView& view, const Cause& cause) {
   return text;
 }
 }  // namespace
+
+std::string DataWaitWords(const SpikesView& view, uint32_t number) {
+  const auto found = view.data_waits.find(number);
+  if (found == view.data_waits.end()) return {};
+  const DataWaits& waits = found->second;
+  return fmt::format(" Its {} waited {} cycles for data, {} of them at {}.",
+                     Counted(waits.samples, "sampled access"), waits.cycles, waits.cycles_there,
+                     WordsOf(view, waits.space, waits.ip).Full());
+}
 
 CodeWords EdgeWords(const SpikesView& view, uint32_t edge) {
   const BranchWay& of = view.report->branches.edges()[edge];

@@ -153,6 +153,9 @@ std::string Printer::OutlierJson(const Outlier& outlier) const {
     line.Number("extra", Rounded(outlier.causes.extra)).Number("nearest", outlier.nearest);
     line.Text("sentence", OutlierSentence(view_, outlier));
     line.Text("parting", PartingSentence(view_, outlier));
+    if (const auto waits = view_.data_waits.find(outlier.number); waits != view_.data_waits.end())
+      line.Number("sampled_accesses", waits->second.samples)
+          .Number("sampled_cycles", waits->second.cycles);
     line.Raw("parts", CausesJson(outlier.causes));
     line.Number("rest", Rounded(outlier.causes.rest));
   });

@@ -295,12 +295,13 @@ std::vector<std::string> SpikeSentences(const SpikesView& view) {
 }
 
 std::string OutlierSentence(const SpikesView& view, const Outlier& outlier) {
-  const std::string who_ran = WhoRanWords(view, view.report->instances[outlier.number]);
+  const std::string more = WhoRanWords(view, view.report->instances[outlier.number]) +
+                           DataWaitWords(view, outlier.number);
   if (outlier.causes.parts.empty())
-    return "What it took more is spread over parts too small to name." + who_ran;
+    return "What it took more is spread over parts too small to name." + more;
   const Cause& largest = outlier.causes.parts.front();
   return fmt::format("{} of what it took more than the median one: it {}.{}",
-                     PercentWords(largest.share), PartWords(view, largest), who_ran);
+                     PercentWords(largest.share), PartWords(view, largest), more);
 }
 
 std::string PartingSentence(const SpikesView& view, const Outlier& outlier) {
@@ -311,8 +312,11 @@ std::string PartingSentence(const SpikesView& view, const Outlier& outlier) {
                        outlier.nearest);
   const uint32_t edge = parting.edge != BranchTable::kNoEdge ? parting.edge : parting.other;
   const BranchWay& of = view.report->branches.edges()[edge];
-  const bool same_branch = parting.edge != BranchTable::kNoEdge &&
-                           parting.other != BranchTable::kNoEdge && of.other == parting.other;
+  const bool both = parting.edge != BranchTable::kNoEdge && parting.other != BranchTable::kNoEdge;
+  const bool same_jump =
+      both && of.indirect &&
+      EdgeWords(view, parting.edge).Full() == EdgeWords(view, parting.other).Full();
+  const bool same_branch = both && (of.other == parting.other || same_jump);
   const auto counts = [&](uint32_t way) {
     return fmt::format("{} slow and {} normal ones", view.report->slow_sums.Branch(way).instances,
                        view.report->normal_sums.Branch(way).instances);

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "flowback/replay/source_lines.h"
 #include "flowback/replay/symbolizer.h"
 #include "flowback/replay/threads.h"
+#include "replay/spikes/data_waits.h"
 #include "replay/spikes/request_loops.h"
 #include "replay/spikes/spikes.h"
 #include "replay/spikes/who_ran.h"
@@ -29,6 +31,7 @@ struct SpikesView {
   std::function<std::string(const std::string& file)> recorded_path;
   // Which threads ran on the instance's CPU while its thread was off it; empty: nobody tells.
   std::function<std::vector<RanInstead>(const Instance& instance)> ran_instead;
+  std::map<uint32_t, DataWaits> data_waits;  // by number, of instances that are shown
   std::string input;
   std::string trigger;  // the function whose slow calls alone were recorded; empty: everything was
   std::string region;   // the function as it was given, or "A to B"
@@ -81,6 +84,8 @@ std::string OutlierSentence(const SpikesView& view, const Outlier& outlier);
 // Which threads ran, for at least a tenth of the time that the instance's thread was off the CPU: a
 // sentence after a space. Empty: nothing tells.
 std::string WhoRanWords(const SpikesView& view, const Instance& instance);
+// What its sampled accesses to memory waited for: a sentence after a space. Empty: there are none.
+std::string DataWaitWords(const SpikesView& view, uint32_t number);
 // Which thread ran there for most of the time that the slow instances were off the CPU: ", while
 // worker (tid 77) ran there", or nothing.
 std::string WhoMostlyRan(const SpikesView& view);

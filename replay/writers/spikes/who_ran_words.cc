@@ -46,8 +46,9 @@ std::string WhoMostlyRan(const SpikesView& view) {
     off += instance.Of(TimeClass::kOffCpu);
     for (const RanInstead& other : view.ran_instead(instance)) times[other.tid] += other.time;
   }
+  if (off == 0) return {};
   for (const auto& [tid, time] : times)
-    if (2 * time >= off) return fmt::format(", while {} ran there", ThreadName(view, tid));
+    if (2 * time > off) return fmt::format(", while {} ran there", ThreadName(view, tid));
   return {};
 }
 

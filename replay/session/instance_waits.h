@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: MIT
+// The sampled accesses to memory within instances, of recordings that hold such samples beside the
+// trace.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "flowback/base/error.h"
+#include "flowback/session.h"
+#include "replay/spikes/data_waits.h"
+#include "replay/spikes/instance.h"
+
+namespace flowback {
+
+// By number of the instance, of those of `numbers` with samples. Samples are known by their thread
+// and time, so the instances must have times in perf's nanoseconds. Those that tell no latency do
+// not count. The result points into the session. Errors: as VisitSamples'.
+Result<std::map<uint32_t, DataWaits>> SumDataWaits(const Session& session,
+                                                   const std::vector<Instance>& instances,
+                                                   const std::vector<uint32_t>& numbers);
+
+}  // namespace flowback
