@@ -47,6 +47,7 @@ struct SpikesWords {
   std::string start;
   std::string stop;
   std::string region;
+  bool across_threads = false;
   std::string by;
   std::string over;
   std::string min_duration;
@@ -65,6 +66,7 @@ struct SpikesWords {
     std::string text;
     for (const std::string& word : {function, start, stop, region})
       text += fmt::format("{} {} ", word.size(), word);
+    if (across_threads) text += "across threads ";
     return text + (automatic ? "auto" : "");
   }
   // Returns the format's name in writers.def.
@@ -218,6 +220,7 @@ SpikeOptions SpikesJob::Options() {
       return (*match_)(space, ip);
     };
   if (places_) options.places = &*places_;
+  options.across_threads = words_.across_threads;
   if (regions_) options.regions = &*regions_;
   for (const InstanceMeasure measure : kMeasures)
     if (words_.by == Name(measure)) options.measure = measure;
@@ -396,6 +399,11 @@ void AddSpikesOptions(CLI::App& app, SpikesWords& words, ReaderWords&) {
   CLI::Option* const stop = app.add_option("--stop", words.stop, "... up to that one");
   start->needs(stop);
   stop->needs(start);
+  app.add_flag(
+         "--across-threads", words.across_threads,
+         "another thread may come to the stop: the values that the threads write with PTWRITE "
+         "behind the places pair them")
+      ->needs(start);
   app.add_option("--region", words.region,
                  "instead: a region that the program names itself (flowback/self.h); also a "
                  "pattern");

@@ -247,6 +247,7 @@ void CauseFinder::AddLeaf(uint32_t node) {
     kind = IsRare(node) ? CauseKind::kSystemCall : CauseKind::kSystemTime;
   if (of == PathKind::kInterrupted) kind = CauseKind::kInterrupted;
   if (of == PathKind::kLost) kind = CauseKind::kLost;
+  if (of == PathKind::kQueued) kind = CauseKind::kQueued;
   Cause cause = CauseAt(kind, node, inclusive_[node]);
   if (of == PathKind::kInterrupted) LookInside(cause);
   causes_.parts.push_back(cause);
@@ -299,6 +300,8 @@ const char* Name(CauseKind kind) {
       return "interrupted";
     case CauseKind::kLost:
       return "lost";
+    case CauseKind::kQueued:
+      return "queued";
     case CauseKind::kOtherStack:
       return "other-stack";
   }

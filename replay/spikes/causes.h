@@ -28,6 +28,7 @@ enum class CauseKind : uint8_t {
   kSystemTime,    // system calls took longer, or were made more often
   kInterrupted,   // interrupts, faults, preemption
   kLost,
+  kQueued,      // it waited for the thread that ends it
   kOtherStack,  // the thread ran on another stack meanwhile
 };
 // "callee", "branch", ...: as JSON has them.

@@ -35,6 +35,9 @@ void InstancePlayer::OnThreadBegin(const ThreadFlow& thread, size_t number) {
       [this](uint64_t begin_tsc, uint64_t end_tsc) { return execs_->Between(begin_tsc, end_tsc); });
   stack_->LookForPauses(sources_.recording.machine);
   instructions_ = 0;
+  pairs_ = plan_.pairs == nullptr ? nullptr : &plan_.pairs->by_thread[number];
+  next_pair_ = 0;
+  pair_open_ = false;
 }
 
 void InstancePlayer::OnThreadEnd(const ThreadFlow&, size_t) {
@@ -55,7 +58,10 @@ void InstancePlayer::NoteCycles(uint64_t behind, const CycleMark& mark) {
 
 void InstancePlayer::OnBlock(const BlockRun& run) {
   if (plan_.counts_cycles) NoteCycles(instructions_ + run.lengths.size(), run.cycles);
-  if (places_ != nullptr) Mark(run);
+  if (pairs_ != nullptr)
+    MarkPairs(run);
+  else if (places_ != nullptr)
+    Mark(run);
   stack_->OnBlock(run);
   const uint64_t begin = instructions_;
   instructions_ += run.lengths.size();
@@ -78,8 +84,29 @@ void InstancePlayer::Mark(const BlockRun& run) {
   });
 }
 
+// One that a loss has ended is not begun again.
+void InstancePlayer::MarkPairs(const BlockRun& run) {
+  const uint64_t behind = instructions_ + run.lengths.size();
+  const size_t last = run.lengths.size() - 1;
+  while (next_pair_ < pairs_->size()) {
+    const PairedRegion& pair = (*pairs_)[next_pair_];
+    const bool was_cut = pair_open_ && !teller_->is_open();
+    if (!pair_open_ && !was_cut) {
+      const uint64_t now = plan_.unit.Point(run.TscOf(last), run.BoundsOf(last)).time;
+      if (pair.stop >= behind && now < pair.begin.time) return;
+      teller_->BeginPaired(instructions_, pair.begin, stack_->calls());
+      pair_open_ = true;
+    }
+    if (pair.stop >= behind) return;
+    const auto place = static_cast<size_t>(pair.stop - instructions_);
+    if (!was_cut) teller_->End(pair.stop, {.tsc = run.TscOf(place), .bounds = run.BoundsOf(place)});
+    pair_open_ = false;
+    ++next_pair_;
+  }
+}
+
 void InstancePlayer::OnBlocks(const BlockBatch& batch) {
-  if (places_ != nullptr) {
+  if (places_ != nullptr || pairs_ != nullptr) {
     for (BlockRuns runs(batch); runs.Next();) OnBlock(runs.run());
     return;
   }

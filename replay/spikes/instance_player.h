@@ -12,6 +12,7 @@
 #include "replay/calls/exec_times.h"
 #include "replay/spikes/branch_table.h"
 #include "replay/spikes/instance_teller.h"
+#include "replay/spikes/paired_regions.h"
 #include "replay/spikes/program_regions.h"
 #include "replay/spikes/region_places.h"
 #include "replay/timeline/thread_times.h"
@@ -52,6 +53,7 @@ class InstancePlayer final : public PlayConsumer {
 
  private:
   void Mark(const BlockRun& run);
+  void MarkPairs(const BlockRun& run);
   void NoteCycles(uint64_t behind, const CycleMark& mark);
   void CountSteps(const BlockBatch& batch, uint64_t begin);
   void CountRun(const BlockRun& run);
@@ -71,6 +73,10 @@ class InstancePlayer final : public PlayConsumer {
   std::optional<InstanceTeller> teller_;
   std::optional<RegionRelay> relay_;  // where the plan has regions
   std::optional<CallStack> stack_;
+  // The regions that the thread ends.
+  const std::vector<PairedRegion>* pairs_ = nullptr;
+  size_t next_pair_ = 0;
+  bool pair_open_ = false;
   LossSums losses_;
   uint64_t instructions_ = 0;  // of the thread
   uint32_t next_ = 0;          // number of an instance

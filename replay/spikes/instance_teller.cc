@@ -75,7 +75,29 @@ void InstanceTeller::Open(const Call& call, size_t depth) {
 void InstanceTeller::Begin(uint64_t position, const ExitTime& time,
                            const std::vector<Call>& calls) {
   if (open_) return;
-  StartAt(walk_.PointOf(plan_.unit, time.tsc, time.bounds), position);
+  StartIn(calls, walk_.PointOf(plan_.unit, time.tsc, time.bounds), position);
+}
+
+void InstanceTeller::BeginPaired(uint64_t position, const TimePoint& begin,
+                                 const std::vector<Call>& calls) {
+  TimePoint at = begin;
+  if (walk_.at().time > begin.time) at = walk_.at();
+  StartIn(calls, at, position);
+  instance_.begin = begin;
+  const uint64_t waited = at.time - begin.time;
+  if (waited == 0) return;
+  const auto off = static_cast<size_t>(TimeClass::kOffCpu);
+  instance_.times[off] += waited;
+  if (!detail_) return;
+  PathCost& cost =
+      costs_.Of(plan_.paths.Find({.parent = PathTree::kRoot, .kind = PathKind::kQueued}));
+  ++cost.entries;
+  cost.times[off] += waited;
+}
+
+void InstanceTeller::StartIn(const std::vector<Call>& calls, const TimePoint& at,
+                             uint64_t position) {
+  StartAt(at, position);
   if (!calls.empty()) instance_.function = plan_.functions.NumberOf(calls.back());
   instance_.state = InstanceState::kWhole;
   base_ = calls.empty() ? 0 : calls.size() - 1;

@@ -17,6 +17,7 @@
 
 namespace flowback {
 
+struct PairedRegions;  // replay/spikes/paired_regions.h
 class ProgramRegions;  // replay/spikes/program_regions.h
 
 // Receives instances in the order of their ends, thread by thread. Numbers count from 0, the same
@@ -40,7 +41,8 @@ struct InstancePlan {
   InstanceSink& sink;
   bool call_numbers = false;   // system calls are told apart by their numbers, which takes time
   bool counts_cycles = false;  // CYC packets are a processor's
-  ProgramRegions* regions = nullptr;  // null: instances are no regions that the program names
+  const PairedRegions* pairs = nullptr;  // null: instances begin and end in one thread
+  ProgramRegions* regions = nullptr;     // null: instances are no regions that the program names
 };
 
 // Where an instance begins or ends in the thread's flow, or goes to another stack and comes back.
@@ -73,6 +75,9 @@ class InstanceTeller final : public CallListener {
   // A region between two places begins or ends where the thread has executed so many instructions.
   // `calls`: those that it is in.
   void Begin(uint64_t position, const ExitTime& time, const std::vector<Call>& calls);
+  // A region that another thread may have begun is this thread's from now on, or from `begin` on if
+  // that is later. What lies between is time in which it waited.
+  void BeginPaired(uint64_t position, const TimePoint& begin, const std::vector<Call>& calls);
   void End(uint64_t position, const ExitTime& time) {
     Close(position, time, InstanceState::kWhole);
   }
@@ -105,6 +110,7 @@ class InstanceTeller final : public CallListener {
   };
 
   void Open(const Call& call, size_t depth);
+  void StartIn(const std::vector<Call>& calls, const TimePoint& at, uint64_t position);
   void StartAt(const TimePoint& at, uint64_t position);
   void Close(uint64_t position, const ExitTime& time, InstanceState state);
   void Advance(const TimePoint& until, uint64_t position);

@@ -31,6 +31,7 @@ enum class PathKind : uint8_t {
   kInterrupted,  // the same without a system call: faults, interrupts, preemption
   kLost,         // the trace, or the code to read it with, is missing
   kOtherStack,   // the thread ran on another of its stacks
+  kQueued,       // another thread has begun it, and the thread that ends it has not come to it
   kCut,          // paths beyond the table's limit
 };
 

@@ -13,6 +13,7 @@
 #include "replay/spikes/instance_rows.h"
 #include "replay/spikes/kept_spikes.h"
 #include "replay/spikes/nearest.h"
+#include "replay/spikes/paired_regions.h"
 #include "replay/spikes/step_player.h"
 #include "replay/timeline/function_table.h"
 #include "replay/timeline/thread_times.h"
@@ -83,6 +84,7 @@ class SpikeFinder {
  private:
   InstancePlan PlanFor(InstanceSink& sink);
   Status LearnTimes();
+  Status FindPairs();
   Status CheckTimes() const;
   Status Measure();
   void DropTables();
@@ -117,6 +119,7 @@ class SpikeFinder {
   Player player_;
   SpikeReport report_;
   std::optional<InstanceRows> rows_;
+  std::optional<PairedRegions> pairs_;
   std::vector<uint32_t> shown_;   // slow instances, the slowest first
   std::vector<uint32_t> normal_;  // by measure, the least first
 };
@@ -129,6 +132,7 @@ InstancePlan SpikeFinder::PlanFor(InstanceSink& sink) {
           .sink = sink,
           .call_numbers = true,
           .counts_cycles = !report_.emulated,
+          .pairs = pairs_ ? &*pairs_ : nullptr,
           .regions = options_.regions};
 }
 
@@ -175,11 +179,24 @@ Status SpikeFinder::LearnTimes() {
   return {};
 }
 
+// Who ends what others have begun is known when all threads have been played.
+Status SpikeFinder::FindPairs() {
+  if (!options_.across_threads || pairs_) return {};
+  PassFinder passes(*options_.places, TimeUnit(sources_.recording.time));
+  if (Status status = player_.Play(flows_, passes); !status) return status;
+  pairs_ = PairPasses(passes.TakePasses(), flows_.size());
+  report_.without_begin = pairs_->without_begin;
+  report_.without_end = pairs_->without_end;
+  report_.without_value = pairs_->without_value + passes.left_out();
+  return {};
+}
+
 Status SpikeFinder::Measure() {
   if (Status status = LearnTimes(); !status) return status;
   report_.nanoseconds = known_times_->nanoseconds;
   report_.has_times =
       std::ranges::any_of(accounts_, [](const auto* account) { return account != nullptr; });
+  if (Status status = FindPairs(); !status) return status;
   DropTables();
   rows_.emplace(SpikeReport::kMostInstances, options_.row_bytes);
   const InstancePlan plan = PlanFor(*rows_);
@@ -318,6 +335,7 @@ Status SpikeFinder::SumUp(InstanceGroups& groups) {
     rows_->TellAgain(report_.instances, groups);
     return {};
   }
+  if (Status status = FindPairs(); !status) return status;
   const InstancePlan plan = PlanFor(groups);
   InstancePlayer instances(plan, sources_, accounts_, options_.places, &report_.branches, &groups);
   return player_.Play(flows_, instances);

@@ -39,7 +39,10 @@ struct SpikeOptions {
   // Whether a call of the function that is entered there is an instance. Empty: `places` tell.
   std::function<bool(const AddressSpace* space, uint64_t entry_ip)> is_region{};
   const RegionPlaces* places = nullptr;  // must outlive the call
-  ProgramRegions* regions = nullptr;     // likewise
+  // The thread that comes to the stop may be another one than the one that came to the start: the
+  // values that they write into the trace behind the places (PTWRITE) tell which belong together.
+  bool across_threads = false;
+  ProgramRegions* regions = nullptr;  // must outlive the call
   // Empty: the time; of an emulated recording the instructions, or, where none stands out by them,
   // the time in the kernel from a millisecond on.
   std::optional<InstanceMeasure> measure{};
@@ -87,7 +90,11 @@ struct SpikeReport {
   std::vector<Instance> instances;  // by number, at most kMostInstances
   uint64_t left_out = 0;            // instances beyond these
   uint64_t unnamed_regions = 0;     // of the program's own, whose names its code does not tell
-  uint64_t overlapping = 0;         // calls that began while another stack had an open instance
+  // Passes of the places for which there is no other one, or no value; across threads.
+  uint64_t without_begin = 0;
+  uint64_t without_end = 0;
+  uint64_t without_value = 0;
+  uint64_t overlapping = 0;  // calls that began while another stack had an open instance
   std::array<size_t, kInstanceStates> states{};
   std::vector<uint64_t> sorted;  // the measures of the whole instances
   Distribution distribution;     // of these

@@ -45,6 +45,8 @@ void TellInstances(Io& io, Report& report, size_t threads) {
   io.Number(report.left_out);
   io.Number(report.unnamed_regions);
   io.Number(report.overlapping);
+  for (auto* number : {&report.without_begin, &report.without_end, &report.without_value})
+    io.Number(*number);
   io.List(report.losses, [&](auto& sum) { TellLosses(io, sum); });
 }
 

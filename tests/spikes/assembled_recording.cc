@@ -18,13 +18,14 @@ using support::Trailer;
 constexpr uint32_t kSwitch = 14, kSwitchCpuWide = 15;
 constexpr uint16_t kOut = 0x2000;
 constexpr uint64_t kCyc = 1 << 1, kMtc = 1 << 9, kTsc = 1 << 10, kNoReturnCompression = 1 << 11;
-constexpr uint64_t kBranches = 1 << 13, kMtcPeriod = 3 << 14;
+constexpr uint64_t kPtwrite = 1 << 12, kBranches = 1 << 13, kMtcPeriod = 3 << 14;
 
 uint64_t ConfigOf(const testing::GeneratorOptions& options) {
   uint64_t config = 1 | kBranches;
   if (options.tsc) config |= kTsc;
   if (options.mtc) config |= kMtc | kMtcPeriod;
   if (options.cyc) config |= kCyc;
+  if (options.ptwrite) config |= kPtwrite;
   if (!options.return_compression) config |= kNoReturnCompression;
   return config;
 }
@@ -154,8 +155,13 @@ uint64_t AssembledRecording::TimeOf(uint64_t tsc) {
 }
 
 test::ProgramResult AssembledRecording::Run(std::vector<std::string> words) const {
-  words.insert(words.begin(), {"spikes", folder_.File("perf.data"), "handle", "--cache-dir",
-                               folder_.File("cache")});
+  words.insert(words.begin(), "handle");
+  return RunFor(std::move(words));
+}
+
+test::ProgramResult AssembledRecording::RunFor(std::vector<std::string> words) const {
+  words.insert(words.begin(),
+               {"spikes", folder_.File("perf.data"), "--cache-dir", folder_.File("cache")});
   return test::RunFlowback(words);
 }
 

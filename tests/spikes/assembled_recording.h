@@ -45,6 +45,8 @@ class AssembledRecording {
 
   // Runs `flowback spikes RECORDING handle` with these words more, with a cache of its own.
   test::ProgramResult Run(std::vector<std::string> words) const;
+  // The same with other words for the region.
+  test::ProgramResult RunFor(std::vector<std::string> words) const;
   // Returns its JSON; null: it failed.
   nlohmann::json Json(std::vector<std::string> words = {}) const;
   // Returns the rows of --save-instances, by column.

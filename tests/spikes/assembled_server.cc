@@ -30,7 +30,26 @@ void AssembledServer::Handle(const AssembledRequest& request) {
   executed_.emplace_back();
   do Step();
   while (!server_.frames.empty());
+  Step();  // what it writes
   Step();  // the branch to the next call
+}
+
+void AssembledServer::Submit(const std::vector<uint32_t>& values, uint64_t cycles) {
+  GoToNeighbour();
+  neighbour_.at = code_.At(Place::kSubmit);
+  hardware_.EnterUser(Here());
+  to_submit_.assign(values.rbegin(), values.rend());
+  while (!to_submit_.empty()) {
+    if (IsAt(Place::kSubmit)) hardware_.Sleep(cycles);
+    Step();
+  }
+  neighbour_.at = code_.At(Place::kNeighbour);
+  GoToServer();
+}
+
+void AssembledServer::Write(uint32_t value, std::map<uint32_t, uint64_t>& counts) {
+  counts[value] = count_ - 1;
+  hardware_.Ptwrite(Here().address, value);
 }
 
 void AssembledServer::Restart() {
@@ -50,6 +69,8 @@ void AssembledServer::Restart() {
 std::vector<uint8_t> AssembledServer::Finish() {
   std::vector<uint8_t> bytes = hardware_.Finish(Here(), true);
   for (const Executed& executed : executed_) requests.push_back(InTime(executed));
+  for (const auto& [value, count] : submit_counts_) submitted[value] = truth.times[count];
+  for (const auto& [value, count] : done_counts_) done[value] = truth.times[count];
   return bytes;
 }
 
@@ -89,7 +110,12 @@ void AssembledServer::Step() {
     case NodeKind::kSystemCall:
       return SystemCall();
     default:
-      hardware_.Retire(node.address);
+      if (IsAt(Place::kSubmit))
+        Write(to_submit_.back(), submit_counts_);
+      else if (IsAt(Place::kDone) && request_.value)
+        Write(*request_.value, done_counts_);
+      else
+        hardware_.Retire(node.address);
   }
   ++thread_->at;
 }
@@ -103,6 +129,10 @@ bool AssembledServer::Taken() {
   if (IsAt(Place::kCopied)) return counts(copies_);
   if (IsAt(Place::kTouched)) return counts(stores_);
   if (IsAt(Place::kHurries)) return request_.sleep_cycles == 0;
+  if (IsAt(Place::kSubmits)) {
+    to_submit_.pop_back();
+    return !to_submit_.empty();
+  }
   if (IsAt(Place::kDeepest)) return request_.depth-- == 0;
   return true;  // to the next request, and round the neighbour's loop
 }
@@ -167,12 +197,25 @@ void AssembledServer::SystemCall() {
   hardware_.EnterUser(code_.nodes[++thread_->at]);
 }
 
-void AssembledServer::RunNeighbour() {
+void AssembledServer::GoToNeighbour() {
   hardware_.Interrupt(Here().address);
   hardware_.Sleep(kKernelCycles);
   Switch(false, true);
   hardware_.Sleep(kKernelCycles);
   thread_ = &neighbour_;
+}
+
+void AssembledServer::GoToServer() {
+  hardware_.Interrupt(Here().address);
+  hardware_.Sleep(kKernelCycles);
+  Switch(true, true);
+  hardware_.Sleep(kKernelCycles);
+  thread_ = &server_;
+  hardware_.EnterUser(Here());
+}
+
+void AssembledServer::RunNeighbour() {
+  GoToNeighbour();
   hardware_.EnterUser(Here());
   const uint64_t before = count_;
   for (uint64_t trips = std::exchange(request_.neighbour_trips, 0); trips > 0;) {
@@ -180,12 +223,7 @@ void AssembledServer::RunNeighbour() {
     Step();
   }
   executed_.back().not_its_own += count_ - before;
-  hardware_.Interrupt(Here().address);
-  hardware_.Sleep(kKernelCycles);
-  Switch(true, true);
-  hardware_.Sleep(kKernelCycles);
-  thread_ = &server_;
-  hardware_.EnterUser(Here());
+  GoToServer();
 }
 
 void AssembledServer::Switch(bool to_server, bool neighbour) {

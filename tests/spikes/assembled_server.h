@@ -7,6 +7,7 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -34,8 +35,11 @@ enum class Place : uint8_t {
   kUsual,
   kCostly,
   kNeighbour,
+  kDone,
+  kSubmit,
+  kSubmits,
 };
-inline constexpr size_t kPlaces = 17;
+inline constexpr size_t kPlaces = 20;
 
 // The program's code as a graph.
 struct AssembledCode {
@@ -55,16 +59,17 @@ struct AssembledCode {
 
 // How one request makes the code execute.
 struct AssembledRequest {
-  uint64_t rounds = 0;           // trips of the loop on the rare way; 0: the usual way
-  uint64_t items = 16;           // trips of the loop in count_items
-  bool costly = false;           // the virtual call goes to costly, else to usual
-  uint64_t depth = 4;            // calls of nest beyond the first
-  uint64_t load_cycles = 0;      // cycles that each load waits
-  uint64_t fault_cycles = 0;     // cycles of a page fault at each store; 0: no fault
-  uint64_t ticket_cycles = 300;  // cycles that the system call read takes
-  uint64_t sleep_cycles = 0;     // cycles that nanosleep takes; 0: no call
-  uint64_t neighbour_trips = 0;  // trips of the neighbour's loop in a preemption; 0: none
-  bool lost = false;             // the trace is lost from count_items to copy
+  uint64_t rounds = 0;              // trips of the loop on the rare way; 0: the usual way
+  uint64_t items = 16;              // trips of the loop in count_items
+  bool costly = false;              // the virtual call goes to costly, else to usual
+  uint64_t depth = 4;               // calls of nest beyond the first
+  uint64_t load_cycles = 0;         // cycles that each load waits
+  uint64_t fault_cycles = 0;        // cycles of a page fault at each store; 0: no fault
+  uint64_t ticket_cycles = 300;     // cycles that the system call read takes
+  uint64_t sleep_cycles = 0;        // cycles that nanosleep takes; 0: no call
+  std::optional<uint32_t> value{};  // that the server writes when it is done
+  uint64_t neighbour_trips = 0;     // trips of the neighbour's loop in a preemption; 0: none
+  bool lost = false;                // the trace is lost from count_items to copy
 };
 
 // The CPU went from the server to another thread, or back.
@@ -93,12 +98,16 @@ class AssembledServer {
 
   // Executes one call of handle.
   void Handle(const AssembledRequest& request);
+  // Another thread hands requests to the server: it writes the value of each, some cycles apart.
+  void Submit(const std::vector<uint32_t>& values, uint64_t cycles);
   // The server's process ends, and another one that begins has the same number.
   void Restart();
   // Ends the trace and returns it. Then `requests` and `switches` are complete.
   std::vector<uint8_t> Finish();
 
   std::vector<ExecutedRequest> requests;
+  // TSC when a value was written by the one thread and by the other.
+  std::map<uint32_t, uint64_t> submitted, done;
   std::vector<CpuSwitch> switches;
   uint64_t restarted = 0;  // TSC; 0: it was not
   testing::GeneratedTruth truth;
@@ -128,6 +137,9 @@ class AssembledServer {
   void Delay();
   void Fault();
   void SystemCall();
+  void Write(uint32_t value, std::map<uint32_t, uint64_t>& counts);
+  void GoToNeighbour();
+  void GoToServer();
   void RunNeighbour();
   void Switch(bool to_server, bool neighbour);
   ExecutedRequest InTime(const Executed& executed) const;
@@ -136,6 +148,8 @@ class AssembledServer {
   const testing::GeneratorOptions options_;
   testing::Random random_;
   testing::TracingHardware hardware_;
+  std::map<uint32_t, uint64_t> submit_counts_, done_counts_;  // instructions before them
+  std::vector<uint32_t> to_submit_;                           // the last one first
   Thread server_;
   Thread neighbour_;
   Thread* thread_ = &server_;

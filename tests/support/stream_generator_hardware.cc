@@ -90,13 +90,13 @@ void TracingHardware::Transferred(Transfer kind, uint64_t ip, uint64_t next, con
 }
 
 // Its packet is written as it retires.
-void TracingHardware::Ptwrite(uint64_t ip) {
+void TracingHardware::Ptwrite(uint64_t ip, std::optional<uint32_t> payload) {
   if (options_.tsc) Tick(1);
   if (telling()) {
     FlushBranches();
     CycIfDue();
-    writer_.Write(
-        pt::Ptw{.payload = random_.Next() & 0xffffffff, .bytes = 4, .ip = options_.ptwrite_fup});
+    const uint64_t value = payload ? *payload : random_.Next() & 0xffffffff;
+    writer_.Write(pt::Ptw{.payload = value, .bytes = 4, .ip = options_.ptwrite_fup});
     if (options_.ptwrite_fup) FupHere(ip);
     after_ptwrite_ = true;
     ++truth_.ptwrites;

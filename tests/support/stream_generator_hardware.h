@@ -52,7 +52,8 @@ class TracingHardware {
   void NotTaken(uint64_t ip);
   // Control goes from `ip` (an instruction before `next`) to `target`.
   void Transferred(Transfer kind, uint64_t ip, uint64_t next, const Node& target);
-  void Ptwrite(uint64_t ip);
+  // Without a payload of four bytes, any.
+  void Ptwrite(uint64_t ip, std::optional<uint32_t> payload = {});
   void MovCr3(uint64_t ip);
   void BeginTransaction(uint64_t ip);
   void EndTransaction(uint64_t ip);

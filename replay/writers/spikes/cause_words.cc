@@ -191,6 +191,8 @@ std::string PartWords(const SpikesView& view, const Cause& cause) {
       return InterruptedWords(view, cause);
     case CauseKind::kLost:
       return "lost trace, or met code that is not there to decode it with";
+    case CauseKind::kQueued:
+      return "waited, begun already, until the thread that ends it came to it";
     case CauseKind::kOtherStack:
       return "waited while the thread ran on another of its stacks";
   }

@@ -127,6 +127,8 @@ std::string PathName(const SpikesView& view, uint32_t number) {
       return "lost trace";
     case PathKind::kOtherStack:
       return "another stack";
+    case PathKind::kQueued:
+      return "waiting for the thread that ends it";
     case PathKind::kCut:
       return "further paths";
   }

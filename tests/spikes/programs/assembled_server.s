@@ -7,6 +7,8 @@
         .type   _start, @function
 _start:
         call    handle
+.Ldone:
+        ptwrite %rdi                    # DONE
 .Lagain:
         jne     _start
         nop
@@ -139,7 +141,18 @@ neighbour:
         nop
         .size   neighbour, . - neighbour
 
+# What hands requests to the server.
+        .globl  submit
+        .type   submit, @function
+submit:
+        ptwrite %rdi                    # SUBMITTED
+        dec %rcx
+.Lsubmits:
+        jne     submit
+        nop
+        .size   submit, . - submit
+
         .section .places, "a"
         .quad   .Lagain, .Lrare, .Lrounds, .Litems, .Ltrials, .Ldeepest, .Lload, .Lcopied, .Lstore, .Ltouched
-        .quad   .Lticket, .Lhurries, .Lsleeps, .Lspins, usual, costly, neighbour
+        .quad   .Lticket, .Lhurries, .Lsleeps, .Lspins, usual, costly, neighbour, .Ldone, submit, .Lsubmits
         .section .note.GNU-stack, "", @progbits
