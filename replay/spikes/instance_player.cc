@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "replay/spikes/instance_player.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace flowback {
@@ -91,10 +92,12 @@ void InstancePlayer::MarkPairs(const BlockRun& run) {
   while (next_pair_ < pairs_->size()) {
     const PairedRegion& pair = (*pairs_)[next_pair_];
     const bool was_cut = pair_open_ && !teller_->is_open();
-    if (!pair_open_ && !was_cut) {
+    if (!pair_open_) {
       const uint64_t now = plan_.unit.Point(run.TscOf(last), run.BoundsOf(last)).time;
       if (pair.stop >= behind && now < pair.begin.time) return;
-      teller_->BeginPaired(instructions_, pair.begin, stack_->calls());
+      // Not before the one ahead of it has ended, which may be in the same run.
+      const uint64_t ended = next_pair_ == 0 ? 0 : (*pairs_)[next_pair_ - 1].stop;
+      teller_->BeginPaired(std::max(instructions_, ended), pair.begin, stack_->calls());
       pair_open_ = true;
     }
     if (pair.stop >= behind) return;

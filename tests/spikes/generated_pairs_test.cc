@@ -80,6 +80,13 @@ TEST_F(GeneratedPairs, ASlowCallOfTheThreadThatEndsThemIsNamed) {
   for (const char* unpaired : {"without_begin", "without_end", "without_value"})
     EXPECT_EQ(answer["instances"][unpaired], 0) << unpaired;
   EXPECT_EQ(answer["slow"], 4);
+  // From one stop to the next: what it writes, a jump, the call, and what the call executes.
+  for (const json& outlier : answer["outliers"]) {
+    const auto same = std::ranges::find_if(server_.requests, [&](const auto& request) {
+      return outlier["instructions"] == request.instructions + 3;
+    });
+    EXPECT_NE(same, server_.requests.end()) << outlier["instructions"];
+  }
   ASSERT_EQ(server_.submitted.size(), kRequests);
   ASSERT_EQ(server_.done.size(), kRequests);
   ASSERT_FALSE(answer["causes"].empty());
