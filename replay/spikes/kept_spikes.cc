@@ -91,23 +91,12 @@ std::optional<std::vector<RequestLoop>> KeptSpikes::LoadLoops() const {
   return loops;
 }
 
-bool KeptSpikes::LoadInstances(SpikeReport& report) {
-  SpikeReport read;
+bool KeptSpikes::LoadInstances(MeasuredInstances& measured) {
   has_instances_ =
       Load(NameOf("instances", region_), [&](Bytes bytes, const SpikeContext& context) {
-        return InstancesFromBytes(bytes, context, read);
+        return InstancesFromBytes(bytes, context, measured);
       });
-  if (!has_instances_) return false;
-  report.nanoseconds = read.nanoseconds;
-  report.has_times = read.has_times;
-  report.instances = std::move(read.instances);
-  report.left_out = read.left_out;
-  report.unnamed_regions = read.unnamed_regions;
-  report.overlapping = read.overlapping;
-  report.states = read.states;
-  report.losses = std::move(read.losses);
-  report.functions = std::move(read.functions);
-  return true;
+  return has_instances_;
 }
 
 bool KeptSpikes::LoadComparison(const SpikeOptions& options, SpikeReport& report) {

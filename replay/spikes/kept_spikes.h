@@ -33,9 +33,9 @@ class KeptSpikes {
              std::string region, IndexCache cache);
 
   std::optional<std::vector<RequestLoop>> LoadLoops() const;
-  // Fills in the report's part that the first pass makes. Returns false, and leaves the report as
-  // it is, if that was not kept or something has changed since.
-  bool LoadInstances(SpikeReport& report);
+  // Fills in what the first pass finds. Returns false, and leaves it as it is, if that was not kept
+  // or something has changed since.
+  bool LoadInstances(MeasuredInstances& measured);
   // The same for the second pass. REQUIRES: the report has its instances and knows the slow ones.
   bool LoadComparison(const SpikeOptions& options, SpikeReport& report);
 

@@ -14,14 +14,14 @@ PairedRegions PairPasses(std::vector<PlacePass> passes, size_t threads) {
   std::unordered_map<uint64_t, std::deque<const PlacePass*>> open;
   for (const PlacePass& pass : passes) {
     if (!pass.has_value) {
-      ++regions.without_value;
+      ++regions.unpaired.without_value;
       continue;
     }
     std::deque<const PlacePass*>& begun = open[pass.value];
     if (pass.starts) {
       begun.push_back(&pass);
     } else if (begun.empty()) {
-      ++regions.without_begin;
+      ++regions.unpaired.without_begin;
     } else {
       const PlacePass& begin = *begun.front();
       begun.pop_front();
@@ -29,7 +29,7 @@ PairedRegions PairPasses(std::vector<PlacePass> passes, size_t threads) {
           {.begin = begin.at, .begun_by = begin.thread, .stop = pass.position});
     }
   }
-  for (const auto& [value, begun] : open) regions.without_end += begun.size();
+  for (const auto& [value, begun] : open) regions.unpaired.without_end += begun.size();
   for (std::vector<PairedRegion>& each : regions.by_thread)
     std::ranges::stable_sort(each, {}, &PairedRegion::stop);
   return regions;

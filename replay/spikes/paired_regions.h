@@ -40,11 +40,16 @@ struct PairedRegion {
   uint64_t stop = 0;      // so many instructions of the thread that ends it lie before its end
 };
 
+// Passes that belong to no region.
+struct UnpairedPasses {
+  uint64_t without_begin = 0;  // ends
+  uint64_t without_end = 0;    // begins
+  uint64_t without_value = 0;
+};
+
 struct PairedRegions {
   std::vector<std::vector<PairedRegion>> by_thread;  // each in the order of their ends
-  uint64_t without_begin = 0;                        // ends
-  uint64_t without_end = 0;                          // begins
-  uint64_t without_value = 0;                        // passes
+  UnpairedPasses unpaired;
 };
 
 // Where a value comes again, the earliest begin that has no end is taken. `threads`: how many there

@@ -88,7 +88,6 @@ class SpikeFinder {
   Status CheckTimes() const;
   Status Measure();
   void DropTables();
-  void DropFunctions();
   bool LoadInstances();
   bool NumberFunctions();
   void ChooseMeasure();
@@ -144,7 +143,7 @@ Result<SpikeReport> SpikeFinder::Find() {
   ChooseMeasure();
   if (report_.slow == 0 || report_.normal == 0) {
     DropTables();
-    DropFunctions();
+    report_.functions.resize(report_.NamedFunctions());
     return std::move(report_);
   }
   ChooseShown();
@@ -185,9 +184,8 @@ Status SpikeFinder::FindPairs() {
   PassFinder passes(*options_.places, TimeUnit(sources_.recording.time));
   if (Status status = player_.Play(flows_, passes); !status) return status;
   pairs_ = PairPasses(passes.TakePasses(), flows_.size());
-  report_.without_begin = pairs_->without_begin;
-  report_.without_end = pairs_->without_end;
-  report_.without_value = pairs_->without_value + passes.left_out();
+  report_.unpaired = pairs_->unpaired;
+  report_.unpaired.without_value += passes.left_out();
   return {};
 }
 
@@ -208,9 +206,7 @@ Status SpikeFinder::Measure() {
   if (options_.regions != nullptr) report_.unnamed_regions = options_.regions->unnamed();
   report_.overlapping = instances.overlapping();
   report_.losses = instances.TakeLosses();
-  report_.states = {};
-  for (const Instance& instance : report_.instances)
-    ++report_.states[static_cast<size_t>(instance.state)];
+  report_.CountStates();
   report_.functions = functions_.all();
   return {};
 }
@@ -219,15 +215,6 @@ Status SpikeFinder::Measure() {
 void SpikeFinder::DropTables() {
   report_.paths = {};
   report_.branches = {};
-}
-
-// All functions but those that instances are calls of.
-void SpikeFinder::DropFunctions() {
-  size_t named = 0;
-  for (const Instance& instance : report_.instances)
-    if (instance.function != CallPath::kNoFunction)
-      named = std::max<size_t>(named, size_t{instance.function} + 1);
-  report_.functions.resize(std::min(named, report_.functions.size()));
 }
 
 bool SpikeFinder::LoadInstances() { return kept_ != nullptr && kept_->LoadInstances(report_); }
@@ -415,6 +402,19 @@ Status SpikeFinder::CheckParts(const Causes& causes, double extra) {
 }
 
 }  // namespace
+
+void MeasuredInstances::CountStates() {
+  states = {};
+  for (const Instance& instance : instances) ++states[static_cast<size_t>(instance.state)];
+}
+
+size_t MeasuredInstances::NamedFunctions() const {
+  size_t count = 0;
+  for (const Instance& instance : instances)
+    if (instance.function != CallPath::kNoFunction)
+      count = std::max<size_t>(count, size_t{instance.function} + 1);
+  return std::min(count, functions.size());
+}
 
 InstanceGroup SpikeReport::GroupOf(const Instance& instance) const {
   if (!IsCompared(instance)) return InstanceGroup::kOther;

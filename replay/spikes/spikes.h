@@ -77,25 +77,32 @@ struct Outlier {
   std::vector<NodeCost> costs;  // of all its paths, by node
 };
 
-struct SpikeReport {
+// What the first pass finds, whatever it is compared by.
+struct MeasuredInstances {
   static constexpr size_t kMostInstances = size_t{1} << 21;
 
   bool nanoseconds = true;  // else times are TSC ticks
-  bool emulated = false;
   bool has_times = true;
-  InstanceMeasure measure = InstanceMeasure::kTime;
-  // None stood out by instructions, so `measure` is the time in the kernel.
-  bool by_kernel_instead = false;
-  size_t slow_in_kernel = 0;  // so many stood out by that, if they are compared by instructions
   std::vector<Instance> instances;  // by number, at most kMostInstances
   uint64_t left_out = 0;            // instances beyond these
   uint64_t unnamed_regions = 0;     // of the program's own, whose names its code does not tell
-  // Passes of the places for which there is no other one, or no value; across threads.
-  uint64_t without_begin = 0;
-  uint64_t without_end = 0;
-  uint64_t without_value = 0;
-  uint64_t overlapping = 0;  // calls that began while another stack had an open instance
+  UnpairedPasses unpaired;          // of the places, across threads
+  uint64_t overlapping = 0;         // calls that began while another stack had an open instance
   std::array<size_t, kInstanceStates> states{};
+  std::vector<LossSum> losses;  // in the flow
+  std::vector<TimelineFunction> functions;
+
+  void CountStates();
+  // Returns how many functions instances name: the first ones.
+  size_t NamedFunctions() const;
+};
+
+struct SpikeReport : MeasuredInstances {
+  bool emulated = false;
+  InstanceMeasure measure = InstanceMeasure::kTime;
+  // None stood out by instructions, so `measure` is the time in the kernel.
+  bool by_kernel_instead = false;
+  size_t slow_in_kernel = 0;     // so many stood out by that, if they are compared by instructions
   std::vector<uint64_t> sorted;  // the measures of the whole instances
   Distribution distribution;     // of these
   Slowness slowness;
@@ -105,8 +112,6 @@ struct SpikeReport {
   std::vector<NodeCost> median_costs;  // of the paths of that instance
   Causes causes;                       // of all slow ones together
   std::vector<Outlier> outliers;
-  std::vector<LossSum> losses;  // in the flow
-  std::vector<TimelineFunction> functions;
   PathTree paths;
   BranchTable branches;
   GroupSums slow_sums;

@@ -45,7 +45,8 @@ void TellInstances(Io& io, Report& report, size_t threads) {
   io.Number(report.left_out);
   io.Number(report.unnamed_regions);
   io.Number(report.overlapping);
-  for (auto* number : {&report.without_begin, &report.without_end, &report.without_value})
+  auto& unpaired = report.unpaired;
+  for (auto* number : {&unpaired.without_begin, &unpaired.without_end, &unpaired.without_value})
     io.Number(*number);
   io.List(report.losses, [&](auto& sum) { TellLosses(io, sum); });
 }
@@ -173,9 +174,9 @@ bool AddsUp(const Instance& instance) {
          instance.instructions <= instance.end_instruction - instance.first_instruction;
 }
 
-bool MakesSense(const SpikeReport& report, const std::vector<const ThreadFlow*>& flows) {
-  if (report.instances.size() > SpikeReport::kMostInstances) return false;
-  return std::ranges::all_of(report.instances, [&](const Instance& instance) {
+bool MakesSense(const MeasuredInstances& measured, const std::vector<const ThreadFlow*>& flows) {
+  if (measured.instances.size() > MeasuredInstances::kMostInstances) return false;
+  return std::ranges::all_of(measured.instances, [&](const Instance& instance) {
     return instance.tid == flows[instance.thread]->tid && AddsUp(instance);
   });
 }
@@ -234,15 +235,6 @@ bool CausesMakeSense(const SpikeReport& report) {
          });
 }
 
-// The functions that instances name: the table's first ones.
-size_t FunctionsOf(const std::vector<Instance>& instances) {
-  size_t count = 0;
-  for (const Instance& instance : instances)
-    if (instance.function != CallPath::kNoFunction)
-      count = std::max<size_t>(count, size_t{instance.function} + 1);
-  return count;
-}
-
 // The comparison's functions begin with those of the list.
 bool Continues(const std::vector<TimelineFunction>& all,
                const std::vector<TimelineFunction>& first) {
@@ -253,23 +245,23 @@ bool Continues(const std::vector<TimelineFunction>& all,
 
 }  // namespace
 
-std::vector<uint8_t> InstancesToBytes(const SpikeReport& report, const SpaceNames& spaces) {
+std::vector<uint8_t> InstancesToBytes(const MeasuredInstances& measured, const SpaceNames& spaces) {
   ResultWriter out(spaces);
-  const size_t count = std::min(FunctionsOf(report.instances), report.functions.size());
-  out.List(std::span(report.functions).first(count),
+  out.List(std::span(measured.functions).first(measured.NamedFunctions()),
            [&](const auto& function) { TellFunction(out, function); });
-  TellInstances(out, report, 0);
+  TellInstances(out, measured, 0);
   return out.Take();
 }
 
-bool InstancesFromBytes(Bytes bytes, const SpikeContext& context, SpikeReport& report) {
+bool InstancesFromBytes(Bytes bytes, const SpikeContext& context, MeasuredInstances& measured) {
   ResultReader in(bytes, context.recording, context.spaces);
-  in.List(report.functions, [&](auto& function) { TellFunction(in, function); });
-  in.set_functions(report.functions.size());
-  TellInstances(in, report, context.flows.size());
-  if (!in.Done() || !MakesSense(report, context.flows)) return false;
-  for (const Instance& instance : report.instances)
-    ++report.states[static_cast<size_t>(instance.state)];
+  MeasuredInstances read;
+  in.List(read.functions, [&](auto& function) { TellFunction(in, function); });
+  in.set_functions(read.functions.size());
+  TellInstances(in, read, context.flows.size());
+  if (!in.Done() || !MakesSense(read, context.flows)) return false;
+  read.CountStates();
+  measured = std::move(read);
   return true;
 }
 

@@ -24,17 +24,14 @@ struct SpikeContext {
 };
 
 // The result is empty if the report names code that is in none of the spaces.
-std::vector<uint8_t> InstancesToBytes(const SpikeReport& report, const SpaceNames& spaces);
+std::vector<uint8_t> InstancesToBytes(const MeasuredInstances& measured, const SpaceNames& spaces);
 std::vector<uint8_t> ComparisonToBytes(const SpikeReport& report, const SpaceNames& spaces);
 std::vector<uint8_t> LoopsToBytes(const std::vector<RequestLoop>& loops, const SpaceNames& spaces);
 
 // The readers accept no bytes that the other functions cannot have written: every number refers to
 // something that exists, and the classes of time add up. They return whether they filled in their
-// part of the report; otherwise the report is of no use.
-//
-// Fills in `instances`, `left_out`, `unnamed_regions`, `overlapping`, `states`, `losses`,
-// `functions`, `nanoseconds` and `has_times`.
-bool InstancesFromBytes(Bytes bytes, const SpikeContext& context, SpikeReport& report);
+// part of the report; otherwise it is as it was.
+bool InstancesFromBytes(Bytes bytes, const SpikeContext& context, MeasuredInstances& measured);
 // Fills in `causes`, `outliers`, `median_costs`, `functions`, `paths`, `branches` and the sums of
 // the groups.
 // REQUIRES: the report has its instances, and their groups are known.

@@ -117,6 +117,20 @@ TEST_F(KeptSpikesTest, AreThoseThatWereFound) {
   EXPECT_EQ(loaded.median, made.median);
 }
 
+// Each number that the first pass finds, also those that are 0 in this recording.
+TEST_F(KeptSpikesTest, HoldAllOfTheFirstPass) {
+  const SpikeOptions options = Options(kLock);
+  SpikeReport made = Find(options);
+  made.left_out = 1;
+  made.unnamed_regions = 2;
+  made.unpaired = {.without_begin = 3, .without_end = 4, .without_value = 5};
+  made.overlapping = 6;
+  KeptOf(kLock).Keep(options, made);
+  SpikeReport loaded;
+  ASSERT_TRUE(KeptOf(kLock).LoadInstances(loaded));
+  EXPECT_EQ(InstancesToBytes(loaded, opened_->spaces), InstancesToBytes(made, opened_->spaces));
+}
+
 // Whether what instances did was kept, or the flow was followed a second time.
 TEST_F(KeptSpikesTest, AreTheSameFromOnePassAndFromTwo) {
   SpikeOptions options = Options(kLock);

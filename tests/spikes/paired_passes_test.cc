@@ -31,9 +31,9 @@ TEST(PairedPasses, GoByTheirValues) {
   EXPECT_EQ(pairs.by_thread[1][0].begin.time, 20U);
   EXPECT_EQ(pairs.by_thread[1][1].begin.time, 10U);
   EXPECT_EQ(pairs.by_thread[1][2].begin.time, 70U);
-  EXPECT_EQ(pairs.without_begin, 1U);
-  EXPECT_EQ(pairs.without_end, 2U);
-  EXPECT_EQ(pairs.without_value, 1U);
+  EXPECT_EQ(pairs.unpaired.without_begin, 1U);
+  EXPECT_EQ(pairs.unpaired.without_end, 2U);
+  EXPECT_EQ(pairs.unpaired.without_value, 1U);
 }
 
 }  // namespace

@@ -65,8 +65,9 @@ std::string InstancesJson(const SpikeReport& report) {
     line.Number("cut_by_end", count(InstanceState::kCutByEnd));
     line.Number("lost", count(InstanceState::kLost));
     line.Number("left_out", report.left_out).Number("overlapping", report.overlapping);
-    line.Number("without_begin", report.without_begin).Number("without_end", report.without_end);
-    line.Number("without_value", report.without_value);
+    line.Number("without_begin", report.unpaired.without_begin);
+    line.Number("without_end", report.unpaired.without_end);
+    line.Number("without_value", report.unpaired.without_value);
     line.Number("compared", report.sorted.size());
   });
 }

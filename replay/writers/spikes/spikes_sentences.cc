@@ -166,9 +166,9 @@ std::string NotCompared(const SpikesView& view) {
   const auto add_passes = [&](uint64_t count, std::string_view how) {
     if (count != 0) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, how);
   };
-  add_passes(view.report->without_begin, "ended but not begun");
-  add_passes(view.report->without_end, "begun but not ended");
-  add_passes(view.report->without_value, "at a place with no PTWRITE behind it");
+  add_passes(view.report->unpaired.without_begin, "ended but not begun");
+  add_passes(view.report->unpaired.without_end, "begun but not ended");
+  add_passes(view.report->unpaired.without_value, "at a place with no PTWRITE behind it");
   return text.empty() ? text : fmt::format("Not compared: {}.", text);
 }
 
