@@ -151,12 +151,6 @@ class SumReader {
   const DecodeInput* input_ = nullptr;
 };
 
-SpaceNames SpacesOf(const Recording& recording, const StreamInputs& inputs) {
-  SpaceNames spaces;
-  for (const Stream& stream : recording.streams) spaces.Add(inputs.For(stream));
-  return spaces;
-}
-
 std::string NameOf(const IndexCache& cache) { return "sums-" + cache.key; }
 
 }  // namespace

@@ -200,6 +200,11 @@ void TellTimes(Io& io, Times& times) {
   for (auto& time : times) io.Number(time);
 }
 
+template <class Io, class Point>
+void TellPoint(Io& io, Point& point) {
+  for (auto* time : {&point.time, &point.lo, &point.hi}) io.Time(*time);
+}
+
 template <class Io, class FunctionType>
 void TellFunction(Io& io, FunctionType& function) {
   io.Text(function.name);

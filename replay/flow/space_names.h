@@ -9,6 +9,8 @@
 
 #include "flowback/decode/decoder.h"
 #include "flowback/decode/schedule.h"
+#include "flowback/decode/stream_input.h"
+#include "flowback/model/recording.h"
 
 namespace flowback {
 
@@ -41,5 +43,12 @@ class SpaceNames {
   std::vector<const AddressSpace*> spaces_;
   std::unordered_map<const void*, uint32_t> names_;  // of spaces; histories stand for themselves
 };
+
+// Those that the recording's streams are decoded with.
+inline SpaceNames SpacesOf(const Recording& recording, const StreamInputs& inputs) {
+  SpaceNames spaces;
+  for (const Stream& stream : recording.streams) spaces.Add(inputs.For(stream));
+  return spaces;
+}
 
 }  // namespace flowback

@@ -8,7 +8,7 @@
 #include "base/number_bytes.h"
 #include "replay/flow/index_disk.h"
 #include "replay/spikes/spikes_bytes.h"
-#include "replay/symbols/symbol_sources.h"
+#include "replay/timeline/kept_result.h"
 
 namespace flowback {
 namespace {
@@ -17,14 +17,7 @@ std::string TextOf(const std::vector<uint8_t>& bytes) { return {bytes.begin(), b
 
 std::string ThreadsOf(const std::vector<const ThreadFlow*>& flows) {
   NumberWriter out;
-  for (const ThreadFlow* flow : flows) {
-    out.Number(static_cast<uint32_t>(flow->pid));
-    out.Number(static_cast<uint32_t>(flow->tid));
-    out.Number(flow->pieces.size());
-    for (const FlowPiece& piece : flow->pieces)
-      for (const uint64_t number : {uint64_t{piece.stream->index}, piece.begin, piece.end})
-        out.Number(number);
-  }
+  NoteFlows(out, flows);
   return TextOf(out.Take());
 }
 
@@ -46,13 +39,10 @@ std::string WordsOf(const SpikeOptions& options) {
 KeptSpikes::KeptSpikes(const TimelineSources& sources, const std::vector<const ThreadFlow*>& flows,
                        std::string region, IndexCache cache)
     : sources_(sources), flows_(flows), region_(std::move(region)), cache_(std::move(cache)) {
-  if (!IsOn()) return;
-  for (const Stream& stream : sources.recording.streams)
-    spaces_.Add(sources.flow.inputs.For(stream));
+  if (!IsUsable(cache_)) return;
+  spaces_ = SpacesOf(sources.recording, sources.flow.inputs);
   threads_ = ThreadsOf(flows);
 }
-
-bool KeptSpikes::IsOn() const { return IsUsable(cache_); }
 
 std::string KeptSpikes::NameOf(const std::string& kind, const std::string& region,
                                const std::string& words) const {
@@ -64,22 +54,9 @@ std::string KeptSpikes::NameOf(const std::string& kind, const std::string& regio
 
 template <class Read>
 bool KeptSpikes::Load(const std::string& name, const Read& read) const {
-  if (!IsOn()) return false;
-  const auto file = DiskOf(cache_).Load(name);
-  if (file == nullptr) return false;
-  NumberReader in(file->content());
-  if (!HaveStayed(in, sources_.symbolizer)) return false;
-  const Bytes bytes = in.Block();
-  return in.Done() && read(bytes, SpikeContext{sources_.recording, spaces_, flows_});
-}
-
-void KeptSpikes::Store(const std::string& name, const std::vector<uint8_t>& bytes) const {
-  if (bytes.empty() || bytes.size() > cache_.most_bytes / kPart) return;
-  NumberWriter out;
-  NoteSources(out, sources_.symbolizer);
-  out.Block(bytes);
-  const DiskCache disk = DiskOf(cache_);
-  if (disk.Store(name, out.bytes())) disk.Trim();
+  return LoadResult(cache_, name, sources_.symbolizer, [&](Bytes bytes) {
+    return read(bytes, SpikeContext{sources_.recording, spaces_, flows_});
+  });
 }
 
 std::optional<std::vector<RequestLoop>> KeptSpikes::LoadLoops() const {
@@ -108,14 +85,18 @@ bool KeptSpikes::LoadComparison(const SpikeOptions& options, SpikeReport& report
 }
 
 void KeptSpikes::KeepLoops(const std::vector<RequestLoop>& loops) const {
-  if (IsOn()) Store(NameOf("loops"), LoopsToBytes(loops, spaces_));
+  if (!IsUsable(cache_)) return;
+  StoreResult(cache_, NameOf("loops"), sources_.symbolizer, LoopsToBytes(loops, spaces_));
 }
 
 void KeptSpikes::Keep(const SpikeOptions& options, const SpikeReport& report) const {
-  if (!IsOn()) return;
-  if (!has_instances_) Store(NameOf("instances", region_), InstancesToBytes(report, spaces_));
+  if (!IsUsable(cache_)) return;
+  if (!has_instances_)
+    StoreResult(cache_, NameOf("instances", region_), sources_.symbolizer,
+                InstancesToBytes(report, spaces_));
   if (!has_comparison_ && report.slow != 0 && report.normal != 0)
-    Store(NameOf("spikes", region_, WordsOf(options)), ComparisonToBytes(report, spaces_));
+    StoreResult(cache_, NameOf("spikes", region_, WordsOf(options)), sources_.symbolizer,
+                ComparisonToBytes(report, spaces_));
 }
 
 }  // namespace flowback

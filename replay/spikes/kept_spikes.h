@@ -44,16 +44,11 @@ class KeptSpikes {
   void KeepLoops(const std::vector<RequestLoop>& loops) const;
   void Keep(const SpikeOptions& options, const SpikeReport& report) const;
 
-  // The largest share of the cache, as a divisor, that a file may take.
-  static constexpr uint64_t kPart = 8;
-
  private:
-  bool IsOn() const;
   std::string NameOf(const std::string& kind, const std::string& region = {},
                      const std::string& words = {}) const;
   template <class Read>
   bool Load(const std::string& name, const Read& read) const;
-  void Store(const std::string& name, const std::vector<uint8_t>& bytes) const;
 
   const TimelineSources& sources_;
   const std::vector<const ThreadFlow*>& flows_;

@@ -26,11 +26,6 @@ std::string NameOf(const Recording& recording) {
   return "last-spikes-" + Hex(ContentHash(out.bytes())).substr(2);
 }
 
-template <class Io, class Point>
-void TellPoint(Io& io, Point& point) {
-  for (auto* time : {&point.time, &point.lo, &point.hi}) io.Time(*time);
-}
-
 template <class Io, class Spikes>
 void TellSpikes(Io& io, Spikes& spikes) {
   io.Text(spikes.region);

@@ -16,11 +16,6 @@ constexpr auto kPathKinds = static_cast<uint64_t>(PathKind::kCut) + 1;
 constexpr auto kCauseKinds = static_cast<uint64_t>(CauseKind::kOtherStack) + 1;
 constexpr auto kAbis = static_cast<uint64_t>(LinuxAbi::kAArch64) + 1;
 
-template <class Io, class Point>
-void TellPoint(Io& io, Point& point) {
-  for (auto* time : {&point.time, &point.lo, &point.hi}) io.Time(*time);
-}
-
 template <class Io, class InstanceType>
 void TellInstance(Io& io, InstanceType& instance, size_t threads) {
   io.Below(instance.thread, threads);

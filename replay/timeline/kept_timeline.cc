@@ -7,7 +7,7 @@
 #include "base/hex.h"
 #include "base/number_bytes.h"
 #include "replay/flow/index_disk.h"
-#include "replay/symbols/symbol_sources.h"
+#include "replay/timeline/kept_result.h"
 #include "replay/timeline/timeline_bytes.h"
 
 namespace flowback {
@@ -24,22 +24,8 @@ std::string NameOf(const IndexCache& cache, const std::vector<const ThreadFlow*>
         uint64_t{static_cast<bool>(options.focus)}, uint64_t{flows.size()}})
     out.Number(number);
   out.Block({reinterpret_cast<const uint8_t*>(focus.data()), focus.size()});
-  for (const ThreadFlow* flow : flows) {
-    out.Number(static_cast<uint32_t>(flow->pid));
-    out.Number(static_cast<uint32_t>(flow->tid));
-    out.Number(flow->pieces.size());
-    for (const FlowPiece& piece : flow->pieces)
-      for (const uint64_t number : {uint64_t{piece.stream->index}, piece.begin, piece.end})
-        out.Number(number);
-  }
+  NoteFlows(out, flows);
   return "timeline-" + cache.key + "-" + Hex(ContentHash(out.bytes())).substr(2);
-}
-
-SpaceNames SpacesOf(const TimelineSources& sources) {
-  SpaceNames spaces;
-  for (const Stream& stream : sources.recording.streams)
-    spaces.Add(sources.flow.inputs.For(stream));
-  return spaces;
 }
 
 }  // namespace
@@ -53,14 +39,13 @@ KeptTimeline::KeptTimeline(const TimelineSources& sources,
 }
 
 std::optional<Timeline> KeptTimeline::Load() const {
-  if (!IsUsable(cache_)) return std::nullopt;
-  const auto file = DiskOf(cache_).Load(name_);
-  if (file == nullptr) return std::nullopt;
-  NumberReader in(file->content());
-  if (!HaveStayed(in, sources_.symbolizer)) return std::nullopt;
-  auto timeline = TimelineFromBytes(in.Block(), sources_.recording, SpacesOf(sources_));
-  if (!timeline || !in.Done() || !IsOfFlows(*timeline)) return std::nullopt;
-  return timeline;
+  std::optional<Timeline> timeline;
+  const bool loaded = LoadResult(cache_, name_, sources_.symbolizer, [&](Bytes bytes) {
+    timeline = TimelineFromBytes(bytes, sources_.recording,
+                                 SpacesOf(sources_.recording, sources_.flow.inputs));
+    return timeline && IsOfFlows(*timeline);
+  });
+  return loaded ? std::move(timeline) : std::nullopt;
 }
 
 bool KeptTimeline::IsOfFlows(const Timeline& timeline) const {
@@ -72,13 +57,8 @@ bool KeptTimeline::IsOfFlows(const Timeline& timeline) const {
 
 void KeptTimeline::Keep(const Timeline& timeline) const {
   if (!IsUsable(cache_)) return;
-  const std::vector<uint8_t> bytes = TimelineToBytes(timeline, SpacesOf(sources_));
-  if (bytes.empty() || bytes.size() > cache_.most_bytes / kPart) return;
-  NumberWriter out;
-  NoteSources(out, sources_.symbolizer);
-  out.Block(bytes);
-  const DiskCache disk = DiskOf(cache_);
-  if (disk.Store(name_, out.bytes())) disk.Trim();
+  const SpaceNames spaces = SpacesOf(sources_.recording, sources_.flow.inputs);
+  StoreResult(cache_, name_, sources_.symbolizer, TimelineToBytes(timeline, spaces));
 }
 
 }  // namespace flowback

@@ -33,9 +33,6 @@ class KeptTimeline {
   // Call it when nobody waits.
   void Keep(const Timeline& timeline) const;
 
-  // Of a cache a timeline may take so much.
-  static constexpr uint64_t kPart = 8;
-
  private:
   bool IsOfFlows(const Timeline& timeline) const;
 

@@ -25,12 +25,6 @@ constexpr uint64_t kPartOfCache = 8;
 
 std::string NameOfTimes(const IndexCache& cache) { return "times-" + cache.key; }
 
-SpaceNames SpacesOfAll(const Recording& recording, const StreamInputs& inputs) {
-  SpaceNames spaces;
-  for (const Stream& stream : recording.streams) spaces.Add(inputs.For(stream));
-  return spaces;
-}
-
 // Hands a stream's events and losses on.
 class TimesTeller final : public ExecutionConsumer {
  public:
@@ -122,7 +116,7 @@ void KeepTimes(const Recording& recording, const StreamInputs& inputs, const Ind
   for (const TimeAccount& account : times.accounts.threads)
     timeline.threads.push_back(WithoutCalls(account));
   timeline.losses = times.losses;
-  const std::vector<uint8_t> bytes = TimelineToBytes(timeline, SpacesOfAll(recording, inputs));
+  const std::vector<uint8_t> bytes = TimelineToBytes(timeline, SpacesOf(recording, inputs));
   if (bytes.empty() || bytes.size() > cache.most_bytes / kPartOfCache) return;
   const DiskCache disk = DiskOf(cache);
   if (disk.Store(NameOfTimes(cache), bytes)) disk.Trim();
@@ -168,7 +162,7 @@ std::optional<FlowTimes> LoadTimes(const Recording& recording, const StreamInput
   if (!IsUsable(cache)) return std::nullopt;
   const auto file = DiskOf(cache).Load(NameOfTimes(cache));
   if (file == nullptr) return std::nullopt;
-  auto timeline = TimelineFromBytes(file->content(), recording, SpacesOfAll(recording, inputs));
+  auto timeline = TimelineFromBytes(file->content(), recording, SpacesOf(recording, inputs));
   if (!timeline) return std::nullopt;
   FlowTimes times;
   times.accounts.nanoseconds = timeline->nanoseconds;

@@ -14,6 +14,7 @@
 
 #include "base/number_bytes.h"
 #include "replay/symbols/symbol_sources.h"
+#include "replay/timeline/kept_result.h"
 #include "replay/timeline/timeline_bytes.h"
 #include "tests/code/temporary_folder.h"
 #include "tests/golden/opened_timeline.h"
@@ -306,7 +307,7 @@ TEST_F(KeptTimelineFile, LeavesRoomForOthers) {
   for (const bool fits : {false, true}) {
     const KeptTimeline kept(*opened_->sources, opened_->played, TimelineOptions(), "",
                             {.folder = folder_.path(),
-                             .most_bytes = KeptTimeline::kPart * (size - (fits ? 0 : 1)),
+                             .most_bytes = kResultPart * (size - (fits ? 0 : 1)),
                              .key = "test"});
     kept.Keep(opened_->Make({}));
     EXPECT_EQ(kept.Load().has_value(), fits);

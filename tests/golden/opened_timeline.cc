@@ -16,7 +16,7 @@ OpenedTimeline::OpenedTimeline(const PerfRecording& which, const Change& change)
   perf.inputs->set_times(true);
   flows = ThreadFlows(perf.recording, *perf.inputs);
   for (const ThreadFlow& flow : flows) played.push_back(&flow);
-  for (const Stream& stream : perf.recording.streams) spaces.Add(perf.inputs->For(stream));
+  spaces = SpacesOf(perf.recording, *perf.inputs);
   symbolizer = std::make_unique<Symbolizer>(ImageSearch(), &perf.recording);
   functions = std::make_unique<SymbolFunctions>(*symbolizer);
   sources.emplace(TimelineSources{
