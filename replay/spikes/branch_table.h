@@ -39,15 +39,19 @@ class BranchTable {
 
   const std::vector<BranchWay>& edges() const { return edges_; }
 
-  // Returns the edge at the end of a step, or kNoEdge: it ends with no branch that can go several
-  // ways. `next`: where control went.
-  uint32_t OfStep(const BlockTable& table, BlockStep step, uint64_t next) {
+  // Returns the edge at the end of the batch's step, or kNoEdge: it ends with no branch that can go
+  // several ways.
+  uint32_t OfStep(const BlockBatch& batch, size_t number) {
+    const BlockTable& table = *batch.table;
+    const BlockStep step = batch.steps[number];
     if (last_table_ == &table && step.value < last_->steps.size()) {
       const uint32_t answer = last_->steps[step.value];
       if (answer >= kFirstEdge) return answer - kFirstEdge;
       if (answer == kNoBranch) return kNoEdge;
     }
-    return AskStep(table, step, next);
+    const bool is_last = number + 1 == batch.steps.size();
+    return AskStep(table, step,
+                   is_last ? batch.next : table[batch.steps[number + 1].number()].address);
   }
   uint32_t OfRun(const BlockRun& run);
 

@@ -34,11 +34,10 @@ struct Instance {
   uint64_t cycles = 0;             // from CYC packets, each counted where it ends; 0: none were
   uint64_t lost_bytes = 0;         // bytes of trace that are lost within it or at its end
   ClassTimes times{};              // their sum is end.time - begin.time
-  // The thread went to another stack within it: its instructions are not one stretch. Known while
-  // the flow is followed only.
-  bool is_divided = false;
 
   uint64_t time() const { return end.time - begin.time; }
+  // The thread executed on another stack within it: its own instructions are not one stretch.
+  bool is_divided() const { return instructions != end_instruction - first_instruction; }
   uint64_t Of(TimeClass kind) const { return times[static_cast<size_t>(kind)]; }
 };
 

@@ -8,7 +8,7 @@ namespace flowback {
 
 InstancePlayer::InstancePlayer(const InstancePlan& plan, const TimelineSources& sources,
                                std::vector<const TimeAccount*> accounts, const RegionPlaces* places,
-                               BranchTable* branches, BranchSink* sink)
+                               BranchTable& branches, BranchSink& sink)
     : plan_(plan),
       sources_(sources),
       accounts_(std::move(accounts)),
@@ -68,7 +68,6 @@ void InstancePlayer::OnBlock(const BlockRun& run) {
   instructions_ += run.lengths.size();
   teller_->Pass(instructions_);
   TakeMarks();
-  if (branches_ == nullptr) return marks_.clear();
   PassUpTo(begin);
   CountRun(run);
   PassUpTo(instructions_);
@@ -120,14 +119,13 @@ void InstancePlayer::OnBlocks(const BlockBatch& batch) {
   instructions_ += batch.instructions();
   teller_->Pass(instructions_);
   TakeMarks();
-  if (branches_ == nullptr) return marks_.clear();
   if (counting_ || next_mark_ < marks_.size()) CountSteps(batch, begin);
 }
 
 [[gnu::always_inline]] inline void InstancePlayer::Count(uint32_t edge) {
   if (edge == BranchTable::kNoEdge) return;
   counts_.Add(edge);
-  if (stepping_) stepping_ = sink_->OnStep(counted_, edge);
+  if (stepping_) stepping_ = sink_.OnStep(counted_, edge);
 }
 
 // A step belongs to what is open where it begins.
@@ -139,20 +137,15 @@ void InstancePlayer::CountSteps(const BlockBatch& batch, uint64_t begin) {
     PassUpTo(position);
     const uint64_t until = next_mark_ < marks_.size() ? marks_[next_mark_].position : UINT64_MAX;
     for (; i < count && position < until; ++i) {
-      const BlockStep step = batch.steps[i];
-      if (counting_) {
-        const bool last = i + 1 == count;
-        const uint64_t next = last ? batch.next : table[batch.steps[i + 1].number()].address;
-        Count(branches_->OfStep(table, step, next));
-      }
-      position += table[step.number()].count;
+      if (counting_) Count(branches_.OfStep(batch, i));
+      position += table[batch.steps[i].number()].count;
     }
   }
   PassUpTo(position);
 }
 
 void InstancePlayer::CountRun(const BlockRun& run) {
-  if (counting_) Count(branches_->OfRun(run));
+  if (counting_) Count(branches_.OfRun(run));
 }
 
 void InstancePlayer::TakeMarks() {
@@ -171,16 +164,16 @@ void InstancePlayer::PassUpTo(uint64_t position) {
 }
 
 void InstancePlayer::Pass(const InstanceMark& mark) {
-  if (!mark.detail || branches_ == nullptr) return;
+  if (!mark.detail) return;
   counting_ = mark.begins;
   if (mark.switches) return;
   counted_ = mark.number;
   if (mark.begins) {
-    stepping_ = sink_->WantsSteps(mark.number);
+    stepping_ = sink_.WantsSteps(mark.number);
     return;
   }
   stepping_ = false;
-  sink_->OnBranches(mark.number, counts_);
+  sink_.OnBranches(mark.number, counts_);
   counts_.Clear();
 }
 

@@ -32,11 +32,11 @@ class BranchSink {
 
 class InstancePlayer final : public PlayConsumer {
  public:
-  // `accounts` are those of the flows that are played. `branches` and `sink` may be null: then no
-  // branch is counted. `places` may be null: instances are calls. All of it must outlive this.
+  // `accounts` are those of the flows that are played. `places` may be null: instances are calls.
+  // All of it must outlive this.
   InstancePlayer(const InstancePlan& plan, const TimelineSources& sources,
                  std::vector<const TimeAccount*> accounts, const RegionPlaces* places,
-                 BranchTable* branches, BranchSink* sink);
+                 BranchTable& branches, BranchSink& sink);
 
   void OnThreadBegin(const ThreadFlow& thread, size_t number) override;
   void OnThreadEnd(const ThreadFlow& thread, size_t number) override;
@@ -45,7 +45,6 @@ class InstancePlayer final : public PlayConsumer {
   void OnEvent(const TraceEvent& event) override;
   void OnLoss(const DataLoss& loss) override;
 
-  uint32_t instances() const { return next_; }
   // As InstanceTeller's, of all threads.
   uint64_t overlapping() const { return overlapping_; }
   // Losses in the flow, wherever they lie.
@@ -66,8 +65,8 @@ class InstancePlayer final : public PlayConsumer {
   const TimelineSources& sources_;
   const std::vector<const TimeAccount*> accounts_;
   const RegionPlaces* const places_;
-  BranchTable* const branches_;
-  BranchSink* const sink_;
+  BranchTable& branches_;
+  BranchSink& sink_;
   const RecordingClock clock_;
   std::optional<ExecTimes> execs_;
   std::optional<InstanceTeller> teller_;

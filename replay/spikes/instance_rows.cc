@@ -51,7 +51,7 @@ void InstanceRows::OnInstance(uint32_t number, const Instance& instance, const P
     return;
   }
   instances_.push_back(instance);
-  if (instance.is_divided) Drop();
+  if (instance.is_divided()) Drop();
   if (!WantsDetail(number)) return;
   costs_.Number(costs.touched().size());
   uint64_t before = 0;

@@ -216,7 +216,6 @@ void InstanceTeller::OnSwitch(uint32_t stack) {
   const bool is_own = stack == own_;
   if (open_ && was_own != is_own) {
     Advance(walk_.at(), stack_->instructions());
-    instance_.is_divided = true;
     marks_.push_back({.position = position_,
                       .number = next_,
                       .begins = is_own,

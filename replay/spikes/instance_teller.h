@@ -39,8 +39,7 @@ struct InstancePlan {
   FunctionTable& functions;
   PathTree& paths;
   InstanceSink& sink;
-  bool call_numbers = false;   // system calls are told apart by their numbers, which takes time
-  bool counts_cycles = false;  // CYC packets are a processor's
+  bool counts_cycles = false;            // CYC packets are a processor's
   const PairedRegions* pairs = nullptr;  // null: instances begin and end in one thread
   ProgramRegions* regions = nullptr;     // null: instances are no regions that the program names
 };
@@ -65,7 +64,7 @@ class InstanceTeller final : public CallListener {
   // Call it before the flow begins. The stack, whose listener this is, must outlive it.
   void Follow(const CallStack& stack) { stack_ = &stack; }
 
-  bool WantsCallNumbers() const override { return plan_.call_numbers; }
+  bool WantsCallNumbers() const override { return true; }
   void OnEnter(const Call& call, size_t depth) override;
   void OnExit(const Call& call, size_t depth, CallExit how, uint64_t instructions,
               const ExitTime& time) override;

@@ -129,7 +129,6 @@ InstancePlan SpikeFinder::PlanFor(InstanceSink& sink) {
           .functions = functions_,
           .paths = report_.paths,
           .sink = sink,
-          .call_numbers = true,
           .counts_cycles = !report_.emulated,
           .pairs = pairs_ ? &*pairs_ : nullptr,
           .regions = options_.regions};
@@ -198,7 +197,7 @@ Status SpikeFinder::Measure() {
   DropTables();
   rows_.emplace(SpikeReport::kMostInstances, options_.row_bytes);
   const InstancePlan plan = PlanFor(*rows_);
-  InstancePlayer instances(plan, sources_, accounts_, options_.places, &report_.branches, &*rows_);
+  InstancePlayer instances(plan, sources_, accounts_, options_.places, report_.branches, *rows_);
   if (Status status = player_.Play(flows_, instances); !status) return status;
   if (!HasRows()) DropTables();
   report_.instances = rows_->TakeInstances();
@@ -324,7 +323,7 @@ Status SpikeFinder::SumUp(InstanceGroups& groups) {
   }
   if (Status status = FindPairs(); !status) return status;
   const InstancePlan plan = PlanFor(groups);
-  InstancePlayer instances(plan, sources_, accounts_, options_.places, &report_.branches, &groups);
+  InstancePlayer instances(plan, sources_, accounts_, options_.places, report_.branches, groups);
   return player_.Play(flows_, instances);
 }
 

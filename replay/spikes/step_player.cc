@@ -13,7 +13,7 @@ StepPlayer::StepPlayer(const std::vector<Instance>& instances, const std::vector
     const Instance& instance = instances[number];
     stretches_.push_back({.thread = instance.thread,
                           .begin = instance.first_instruction,
-                          .end = instance.first_instruction + instance.instructions,
+                          .end = instance.end_instruction,
                           .number = number});
   }
   std::ranges::sort(stretches_, {}, [](const Stretch& each) {
@@ -57,11 +57,8 @@ void StepPlayer::OnBlocks(const BlockBatch& batch) {
   const bool has_all = !wanted_ && stretches_[next_].end >= instructions_;
   if (has_all) return;
   for (size_t i = 0; i < batch.steps.size(); ++i) {
-    const BlockStep step = batch.steps[i];
-    const uint64_t behind = position + table[step.number()].count;
-    const bool last = i + 1 == batch.steps.size();
-    const uint64_t next = last ? batch.next : table[batch.steps[i + 1].number()].address;
-    if (Comes(position, behind)) Step(position, branches_.OfStep(table, step, next));
+    const uint64_t behind = position + table[batch.steps[i].number()].count;
+    if (Comes(position, behind)) Step(position, branches_.OfStep(batch, i));
     position = behind;
   }
 }
