@@ -48,6 +48,10 @@ void WritePage(const Page& page, TextSink& sink) {
 std::string QuotedInScript(std::string_view text) {
   std::string json;
   AppendJsonString(json, text);
+  return JsonInScript(json);
+}
+
+std::string JsonInScript(std::string_view json) {
   std::string out;
   out.reserve(json.size());
   for (const char c : json) {

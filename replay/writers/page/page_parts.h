@@ -42,5 +42,20 @@ void WritePage(const Page& page, TextSink& sink);
 // Returns the text as a string of JSON that may stand in a script: it holds no '<', so that no name
 // can end the element that it lies in.
 std::string QuotedInScript(std::string_view text);
+// The same of JSON in which a '<' stands in strings only.
+std::string JsonInScript(std::string_view json);
+
+// Writes `"key":[...]` of the page's data. `item(i)` returns one value's text.
+template <class Item>
+void WriteArray(std::string_view key, size_t count, TextSink& sink, Item item) {
+  std::string& out = sink.buffer();
+  out.append("\"").append(key).append("\":[");
+  for (size_t i = 0; i < count; ++i) {
+    if (i != 0) out += ',';
+    out += item(i);
+    if (i % 64 == 63) sink.Commit();
+  }
+  out += ']';
+}
 
 }  // namespace flowback

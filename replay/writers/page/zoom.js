@@ -115,6 +115,13 @@ function drawText(context, string, x, y, most) {
   context.fillText(shown, x, y);
 }
 
+// Begins to draw all anew: nothing but the background, and the font for what comes.
+function clean({ context, width, height }, colors) {
+  context.fillStyle = colors.back;
+  context.fillRect(0, 0, width, height);
+  context.font = '11px system-ui, sans-serif';
+}
+
 // Round times along the upper edge, in its first `high` pixels, with a line down from each.
 function drawTimes(view, high, colors, duration) {
   const { context, state, width, height } = view;

@@ -68,16 +68,9 @@ class PageWriter {
  private:
   std::string& out() { return sink_.buffer(); }
 
-  // `item(i)` returns one value's text.
   template <class Item>
   void Array(std::string_view key, size_t count, Item item) {
-    out() += fmt::format("\"{}\":[", key);
-    for (size_t i = 0; i < count; ++i) {
-      if (i != 0) out() += ',';
-      out() += item(i);
-      if (i % 64 == 63) sink_.Commit();
-    }
-    out() += ']';
+    WriteArray(key, count, sink_, item);
   }
   template <class Item>
   void NextArray(std::string_view key, size_t count, Item item) {
@@ -112,20 +105,10 @@ class PageWriter {
   std::vector<std::string> site_lines_;  // the source's text, by the site's number
 };
 
-// The same object as --json prints. A '<' stands only in strings there.
-std::string ReportText(const SpikesView& view) {
-  std::string text;
-  for (const char c : SpikesJson(view))
-    if (c == '<')
-      text += "\\u003c";
-    else
-      text += c;
-  return text;
-}
-
 void PageWriter::WriteData() {
   const PageInstances page = ChooseInstances(view_);
-  out() += fmt::format("{{\"title\":{},\"report\":{},\n", Quoted(view_.input), ReportText(view_));
+  out() += fmt::format("{{\"title\":{},\"report\":{},\n", Quoted(view_.input),
+                       JsonInScript(SpikesJson(view_)));
   out() += fmt::format(
       "\"calls\":{},\"has_times\":{},\"begin\":{},\"length\":{},\"all\":{},\"columns\":{},"
       "\"levels\":{},\"slow_"

@@ -36,16 +36,9 @@ class PageWriter {
  private:
   std::string& out() { return sink_.buffer(); }
 
-  // `item(i)` returns one value's text.
   template <class Item>
   void Array(std::string_view key, size_t count, Item item) {
-    out() += fmt::format("\"{}\":[", key);
-    for (size_t i = 0; i < count; ++i) {
-      if (i != 0) out() += ',';
-      out() += item(i);
-      if (i % 64 == 63) sink_.Commit();
-    }
-    out() += ']';
+    WriteArray(key, count, sink_, item);
   }
 
   void WriteData() {

@@ -65,10 +65,7 @@ function differenceFlame() {
       drawCalls(view, row, calls, y, ROW, { functions: paths, colors, selected: chosen || null });
   }
   function draw() {
-    const { context, width, height } = view;
-    context.fillStyle = colors.back;
-    context.fillRect(0, 0, width, height);
-    context.font = '11px system-ui, sans-serif';
+    clean(view, colors);
     rows.forEach(drawRow);
   }
   function pathAt(x, y) {

@@ -121,9 +121,7 @@ function instanceStrip(choose) {
 
   function draw() {
     const { context, width, height } = view;
-    context.fillStyle = colors.back;
-    context.fillRect(0, 0, width, height);
-    context.font = '11px system-ui, sans-serif';
+    clean(view, colors);
     drawTimes(view, AXIS, { ...colors, line: colors.grid }, data.has_times ? duration : count);
     context.save();
     context.beginPath();

@@ -58,9 +58,7 @@ function drawThread({ thread, rows }, y) {
 
 function draw() {
   const { context, width, height } = view;
-  context.fillStyle = colors.back;
-  context.fillRect(0, 0, width, height);
-  context.font = '11px system-ui, sans-serif';
+  clean(view, colors);
   drawTimes(view, AXIS, colors, duration);
   context.save();
   context.beginPath();
