@@ -77,12 +77,9 @@ class ExportJob final : public ReadingJob {
   Status PrepareInstance() {
     const Result<NamedSpike> spike = FindSpike("--instance", options_.instance, opened_);
     if (!spike) return Fail(spike.error());
-    const SlowInstance& instance = spike->instance;
-    for (const StreamOwner& owner : opened_.threads().owners())
-      if (instance.IsOf(owner))
-        part_ = {.thread = &owner,
-                 .first = instance.first_instruction,
-                 .instructions = instance.instructions()};
+    part_ = {.thread = spike->thread,
+             .first = spike->instance.first_instruction,
+             .instructions = spike->instance.instructions()};
     return {};
   }
   Status PrepareSamples() {

@@ -66,8 +66,9 @@ Result<NamedSpike> FindSpike(const std::string& option, const std::string& word,
                    .all = spikes->slow.size(),
                    .region = std::move(spikes->region),
                    .instance = spikes->slow[*number - 1]};
-  const auto is_it = [&](const StreamOwner& owner) { return spike.instance.IsOf(owner); };
-  if (std::ranges::any_of(opened.threads().owners(), is_it)) return spike;
+  for (const StreamOwner& owner : opened.threads().owners())
+    if (spike.instance.IsOf(owner)) spike.thread = &owner;
+  if (spike.thread != nullptr) return spike;
   return Fail(Error(ErrorCode::kUsage,
                     fmt::format("{} {}: the instance is thread {}'s, which is not among the chosen "
                                 "threads",

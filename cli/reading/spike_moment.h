@@ -17,6 +17,7 @@ struct NamedSpike {
   uint64_t all = 0;     // slow instances
   std::string region;   // what was compared: "handle", "srv.cc:12 to srv.cc:20"
   SlowInstance instance;
+  const StreamOwner* thread = nullptr;  // the instance's, among the chosen ones
 };
 
 // Whether the word begins with "spike:".

@@ -7,6 +7,7 @@
 #include "capture/formats/perf_sample_id.h"
 #include "flowback/model/recording.h"
 #include "tests/support/perf_data_builder.h"
+#include "tests/support/places.h"
 
 namespace flowback::spikes {
 namespace {
@@ -190,6 +191,26 @@ std::vector<std::map<std::string, std::string>> AssembledRecording::Instances() 
     rows.push_back(std::move(row));
   }
   return rows;
+}
+
+bool Says(const nlohmann::json& answer, const std::string& words) {
+  for (const nlohmann::json& sentence : answer["sentences"])
+    if (sentence.get<std::string>().contains(words)) return true;
+  return false;
+}
+
+std::string ServerPath() { return BuildFolder() + "/tests/spikes/programs/assembled_server"; }
+
+std::set<int> LinesWith(const std::string& comment) {
+  std::istringstream source(
+      test::ReadFile(SourceFolder() + "/tests/spikes/programs/assembled_server.s"));
+  std::set<int> lines;
+  int number = 0;
+  for (std::string line; std::getline(source, line);) {
+    ++number;
+    if (line.ends_with("# " + comment)) lines.insert(number);
+  }
+  return lines;
 }
 
 }  // namespace flowback::spikes

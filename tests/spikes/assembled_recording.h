@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -62,5 +63,12 @@ class AssembledRecording {
 
   test::ScratchFolder folder_;
 };
+
+// Whether one of the sentences of the JSON contains the words.
+bool Says(const nlohmann::json& answer, const std::string& words);
+
+// Of assembled_server: the program, and the lines of its source that end with a comment.
+std::string ServerPath();
+std::set<int> LinesWith(const std::string& comment);
 
 }  // namespace flowback::spikes

@@ -6,7 +6,6 @@
 #include <string>
 
 #include "tests/spikes/assembled_recording.h"
-#include "tests/support/places.h"
 
 namespace flowback::spikes {
 namespace {
@@ -18,7 +17,7 @@ constexpr uint64_t kSlowCall = 123;
 
 class GeneratedBadInput : public ::testing::Test {
  protected:
-  const AssembledCode code_{BuildFolder() + "/tests/spikes/programs/assembled_server"};
+  const AssembledCode code_{ServerPath()};
   testing::GeneratorOptions options_{
       .seed = 11, .psb_period = 4096, .tsc = true, .mtc = true, .cyc = true};
 
@@ -27,12 +26,6 @@ class GeneratedBadInput : public ::testing::Test {
     return {.rounds = number == kSlowCall ? 1500u : 0u, .items = 10 + number % 7};
   }
 };
-
-bool Says(const json& answer, const std::string& words) {
-  for (const json& sentence : answer["sentences"])
-    if (sentence.get<std::string>().contains(words)) return true;
-  return false;
-}
 
 TEST_F(GeneratedBadInput, ALossInEachInstance) {
   AssembledServer server(code_, options_);

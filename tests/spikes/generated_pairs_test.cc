@@ -4,14 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <map>
-#include <sstream>
 #include <string>
 #include <vector>
 
 #include "tests/cli/run_program.h"
 #include "tests/spikes/assembled_recording.h"
-#include "tests/support/places.h"
 
 namespace flowback::spikes {
 namespace {
@@ -21,18 +18,9 @@ using nlohmann::json;
 constexpr uint32_t kRequests = 600;
 constexpr uint32_t kTogether = 4;  // that are handed on before the server comes to them
 
-std::string ServerPath() { return BuildFolder() + "/tests/spikes/programs/assembled_server"; }
-
 // "assembled_server.s:12", of the line with that comment.
-std::string LineWith(const std::string& comment) {
-  std::istringstream source(
-      test::ReadFile(SourceFolder() + "/tests/spikes/programs/assembled_server.s"));
-  int number = 0;
-  for (std::string line; std::getline(source, line);) {
-    ++number;
-    if (line.ends_with("# " + comment)) return "assembled_server.s:" + std::to_string(number);
-  }
-  return {};
+std::string PlaceWith(const std::string& comment) {
+  return "assembled_server.s:" + std::to_string(*LinesWith(comment).begin());
 }
 
 class GeneratedPairs : public ::testing::Test {
@@ -54,8 +42,8 @@ class GeneratedPairs : public ::testing::Test {
   }
 
   json Answer(const AssembledRecording& recording, std::vector<std::string> more = {}) {
-    std::vector<std::string> words = {"--start",        LineWith("SUBMITTED"), "--stop",
-                                      LineWith("DONE"), "--across-threads",    "--json"};
+    std::vector<std::string> words = {"--start",         PlaceWith("SUBMITTED"), "--stop",
+                                      PlaceWith("DONE"), "--across-threads",     "--json"};
     words.insert(words.end(), more.begin(), more.end());
     const test::ProgramResult run = recording.RunFor(words);
     EXPECT_EQ(run.status, 0) << run.err;

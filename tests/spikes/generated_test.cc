@@ -7,12 +7,10 @@
 #include <algorithm>
 #include <functional>
 #include <set>
-#include <sstream>
 #include <utility>
 
 #include "tests/cli/run_program.h"
 #include "tests/spikes/assembled_recording.h"
-#include "tests/support/places.h"
 
 namespace flowback::spikes {
 namespace {
@@ -31,21 +29,8 @@ struct Planted {
   double edge = 0;  // the share of its time that passes between the same packets as other code
 };
 
-std::string ProgramPath() { return BuildFolder() + "/tests/spikes/programs/assembled_server"; }
-
 // The lines of the source that are marked with a cause.
-std::set<int> LinesOf(const std::string& cause) {
-  const std::string source =
-      test::ReadFile(SourceFolder() + "/tests/spikes/programs/assembled_server.s");
-  std::set<int> lines;
-  int number = 0;
-  std::istringstream stream(source);
-  for (std::string line; std::getline(stream, line);) {
-    ++number;
-    if (line.ends_with("# CAUSE " + cause)) lines.insert(number);
-  }
-  return lines;
-}
+std::set<int> LinesOf(const std::string& cause) { return LinesWith("CAUSE " + cause); }
 
 testing::GeneratorOptions Options(uint64_t seed) {
   return {.seed = seed, .psb_period = 4096, .tsc = true, .mtc = true, .cyc = true};
@@ -155,7 +140,7 @@ void ExpectFirstCause(const Planted& planted, const Planting& planting, const js
 class Generated : public ::testing::TestWithParam<Planted> {};
 
 TEST_P(Generated, CauseIsNamed) {
-  const AssembledCode code(ProgramPath());
+  const AssembledCode code(ServerPath());
   const testing::GeneratorOptions options = Options(1);
   Planting planting(code, options, GetParam().plant);
   const AssembledRecording recording(code, planting.server, options, SwitchRecords::kOwn);
@@ -175,15 +160,9 @@ TEST_P(Generated, CauseIsNamed) {
   EXPECT_NEAR(answer["causes"][0]["share"].get<double>(), part / truth.extra, 1e-3);
 }
 
-bool Says(const json& answer, const std::string& words) {
-  for (const json& sentence : answer["sentences"])
-    if (sentence.get<std::string>().contains(words)) return true;
-  return false;
-}
-
 // Loads that wait take no more instructions, but cycles; so many as the generator let pass.
 TEST(GeneratedCycles, AreThoseOfInstructionsThatWait) {
-  const AssembledCode code(ProgramPath());
+  const AssembledCode code(ServerPath());
   const testing::GeneratorOptions options = Options(4);
   constexpr uint64_t kCycles = 900;
   Planting planting(code, options, [](AssembledRequest& it) { it.load_cycles = kCycles; });
@@ -208,7 +187,7 @@ TEST(GeneratedCycles, AreThoseOfInstructionsThatWait) {
 
 // A recording with samples of loads tells which load waited, in the slow requests alone.
 TEST(GeneratedLoads, ThatWaitedAreNamed) {
-  const AssembledCode code(ProgramPath());
+  const AssembledCode code(ServerPath());
   const testing::GeneratorOptions options = Options(5);
   Planting planting(code, options, [](AssembledRequest& it) { it.load_cycles = 900; });
   const uint64_t load = code.nodes[code.At(Place::kLoad)].address;
@@ -237,7 +216,7 @@ TEST(GeneratedLoads, ThatWaitedAreNamed) {
 }
 
 TEST(GeneratedSleep, IsInTheKernelWhereNothingTellsOfSwitches) {
-  const AssembledCode code(ProgramPath());
+  const AssembledCode code(ServerPath());
   const testing::GeneratorOptions options = Options(2);
   Planting planting(code, options, [](AssembledRequest& it) { it.sleep_cycles = 50'000; });
   const AssembledRecording recording(code, planting.server, options, SwitchRecords::kNone);
@@ -249,7 +228,7 @@ TEST(GeneratedSleep, IsInTheKernelWhereNothingTellsOfSwitches) {
 }
 
 TEST(GeneratedPreemption, IsAnInterruptionOffTheCpu) {
-  const AssembledCode code(ProgramPath());
+  const AssembledCode code(ServerPath());
   testing::GeneratorOptions options = Options(3);
   options.return_compression = false;  // the two threads would share the hardware's call stack
   Planting planting(code, options, [](AssembledRequest& it) { it.neighbour_trips = 20'000; });
@@ -268,7 +247,7 @@ TEST(GeneratedPreemption, IsAnInterruptionOffTheCpu) {
 
 // The CPU was idle while the request slept, and nothing tells of another CPU.
 TEST(GeneratedPreemption, IsNotSaidOfAnIdleCpu) {
-  const AssembledCode code(ProgramPath());
+  const AssembledCode code(ServerPath());
   const testing::GeneratorOptions options = Options(4);
   Planting planting(code, options, [](AssembledRequest& it) { it.sleep_cycles = 50'000; });
   const AssembledRecording recording(code, planting.server, options, SwitchRecords::kCpuWide);
@@ -279,7 +258,7 @@ TEST(GeneratedPreemption, IsNotSaidOfAnIdleCpu) {
 }
 
 TEST(GeneratedCauses, AreBothNamedWhereTwoCoincide) {
-  const AssembledCode code(ProgramPath());
+  const AssembledCode code(ServerPath());
   const testing::GeneratorOptions options = Options(4);
   Planting planting(code, options, [](AssembledRequest& it) {
     it.costly = true;
@@ -301,7 +280,7 @@ TEST(GeneratedCauses, AreBothNamedWhereTwoCoincide) {
 }
 
 TEST(GeneratedNoise, IsNoSpike) {
-  const AssembledCode code(ProgramPath());
+  const AssembledCode code(ServerPath());
   for (uint64_t seed = 5; seed < 8; ++seed) {
     const testing::GeneratorOptions options = Options(seed);
     Planting planting(code, options, [](AssembledRequest&) {});
