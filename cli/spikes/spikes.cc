@@ -236,7 +236,7 @@ SpikesView SpikesJob::View() {
   view.clock = &opened_.clock();
   view.lines = &names_.lines;
   view.symbolizer = &names_.symbolizer;
-  view.recorded_path = opened_.TimelineInput().recorded_path;
+  view.recorded_path = sources_->recorded_path;
   view.input = opened_.InputName();
   view.trigger = TriggerFunctionOf(opened_.recording());
   view.region = Region();
@@ -348,9 +348,8 @@ void SpikesJob::WarnOfUnnamedRegions() const {
 bool SpikesJob::WarnOfInlined() {
   constexpr size_t kMost = 5;
   if (!pattern_->is_plain()) return false;
-  const std::vector<const ThreadFlow*> flows = FlowsOf(opened_.threads().owners());
   const Result<InlinedCalls> found = FindInlinedCalls(
-      opened_.TimelineInput(), flows,
+      *sources_, flows_,
       {.threads = words_.reader.ThreadCount(), .in_flight = words_.reader.in_flight}, *pattern_,
       names_.lines);
   if (!found || found->callers.empty()) return false;

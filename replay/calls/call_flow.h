@@ -101,6 +101,8 @@ class CallStack::Impl {
   void FollowUsual(BlockRuns& runs, const BlockUses::OfBlocks& known);
   bool FollowWay(BlockRuns& runs, const BlockUses::OfBlocks& known);
   bool CallsUsually(BlockRuns& runs, const BlockUses::Entry& entry);
+  void PushUsual(BlockRuns& runs, uint64_t target, uint64_t function);
+  void TellEntered();
   bool CallsThroughStub(BlockRuns& runs, const BlockUses::OfBlocks& known);
   bool ReturnsUsually(BlockRuns& runs);
   bool JumpsWithin(BlockRuns& runs, const BlockUses::OfBlocks& known);

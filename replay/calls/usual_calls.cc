@@ -90,19 +90,27 @@ void CallStack::Impl::TellMoves() {
   if (moves_.size() == kMovesTogether) TellMoves();
 }
 
+// The next step's block calls the function at `target`. TellEntered follows.
+[[gnu::always_inline]] inline void CallStack::Impl::PushUsual(BlockRuns& runs, uint64_t target,
+                                                              uint64_t function) {
+  const CodeBlock& block = runs.table()[runs.next_step().number()];
+  PassNext(runs, block.count);
+  stacks_.PushUsual(target, block.LastAddress(), block.address + block.size, function, space_);
+  if (wants_usual_ == UsualMoves::kTogether) AddMove(true, CallEntry::kCall, target, function);
+}
+
+[[gnu::always_inline]] inline void CallStack::Impl::TellEntered() {
+  if (wants_usual_ == UsualMoves::kEach) listener_.OnEnter(calls().back(), calls().size() - 1);
+}
+
 [[gnu::always_inline]] inline bool CallStack::Impl::CallsUsually(BlockRuns& runs,
                                                                  const BlockUses::Entry& entry) {
   const BlockTable& table = runs.table();
   const CodeBlock& block = table[runs.next_step().number()];
   const uint64_t target = table[runs.second_step().number()].address;
-  const uint64_t after = block.address + block.size;
-  if (!entry.is_usual || target == after || !stacks_.HasRoom()) return false;
-  PassNext(runs, block.count);
-  stacks_.PushUsual(target, block.LastAddress(), after, entry.function, space_);
-  if (wants_usual_ == UsualMoves::kTogether)
-    AddMove(true, CallEntry::kCall, target, entry.function);
-  else if (wants_usual_ == UsualMoves::kEach)
-    listener_.OnEnter(calls().back(), calls().size() - 1);
+  if (!entry.is_usual || target == block.address + block.size || !stacks_.HasRoom()) return false;
+  PushUsual(runs, target, entry.function);
+  TellEntered();
   return true;
 }
 
@@ -115,16 +123,12 @@ void CallStack::Impl::TellMoves() {
   const BlockTable& table = runs.table();
   const BlockUses::Entry& entry = known.entries[runs.third_step().number()];
   const CodeBlock& block = table[runs.next_step().number()];
-  const uint64_t after = block.address + block.size;
-  if (!entry.ends_stub || table[runs.second_step().number()].address == after) return false;
-  const uint64_t target = table[runs.third_step().number()].address;
-  PassNext(runs, block.count);
-  stacks_.PushUsual(target, block.LastAddress(), after, entry.function, space_);
+  const CodeBlock& stub = table[runs.second_step().number()];
+  if (!entry.ends_stub || stub.address == block.address + block.size) return false;
+  PushUsual(runs, table[runs.third_step().number()].address, entry.function);
   calls().back().via_stub = true;
-  if (wants_usual_ == UsualMoves::kTogether)
-    AddMove(true, CallEntry::kCall, target, entry.function);
-  PassNext(runs, table[runs.next_step().number()].count);
-  if (wants_usual_ == UsualMoves::kEach) listener_.OnEnter(calls().back(), calls().size() - 1);
+  PassNext(runs, stub.count);
+  TellEntered();
   return true;
 }
 

@@ -66,10 +66,7 @@ Error Changed(const Recording& recording) {
 LastSpikes LastSpikesOf(const SpikeReport& report, const std::vector<const ThreadFlow*>& flows,
                         const std::string& region) {
   LastSpikes spikes{.region = region, .slow = {}};
-  std::vector<uint32_t> numbers = NumbersOf(report, InstanceGroup::kSlow);
-  std::ranges::reverse(numbers);
-  numbers.resize(std::min(numbers.size(), LastSpikes::kMost));
-  for (const uint32_t number : numbers) {
+  for (const uint32_t number : SlowestOf(report, LastSpikes::kMost)) {
     const Instance& instance = report.instances[number];
     const ThreadFlow& flow = *flows[instance.thread];
     if (flow.pieces.empty()) continue;

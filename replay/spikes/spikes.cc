@@ -270,9 +270,7 @@ void SpikeFinder::FindSlow(InstanceMeasure measure, const SlowLimit& limit) {
 }
 
 void SpikeFinder::ChooseShown() {
-  shown_ = NumbersOf(report_, InstanceGroup::kSlow);
-  std::ranges::reverse(shown_);
-  shown_.resize(std::min(shown_.size(), options_.top));
+  shown_ = SlowestOf(report_, options_.top);
   normal_ = NumbersOf(report_, InstanceGroup::kNormal);
   report_.median = normal_[(normal_.size() - 1) / 2];
 }
@@ -429,6 +427,13 @@ std::vector<uint32_t> NumbersOf(const SpikeReport& report, InstanceGroup group) 
   std::ranges::stable_sort(numbers, {}, [&](uint32_t number) {
     return MeasureOf(report.instances[number], report.measure);
   });
+  return numbers;
+}
+
+std::vector<uint32_t> SlowestOf(const SpikeReport& report, size_t most) {
+  std::vector<uint32_t> numbers = NumbersOf(report, InstanceGroup::kSlow);
+  std::ranges::reverse(numbers);
+  numbers.resize(std::min(numbers.size(), most));
   return numbers;
 }
 

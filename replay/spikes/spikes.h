@@ -130,6 +130,8 @@ struct SpikeReport : MeasuredInstances {
 
 // Returns the numbers of a group's instances, by their measure, the least first.
 std::vector<uint32_t> NumbersOf(const SpikeReport& report, InstanceGroup group);
+// Returns the slowest, at most so many, the slowest first: as --top and spike:N count them.
+std::vector<uint32_t> SlowestOf(const SpikeReport& report, size_t most);
 
 class KeptSpikes;
 

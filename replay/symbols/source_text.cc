@@ -25,14 +25,16 @@ std::string_view SourceText::Line(uint32_t number) const {
   if (number == 0 || number > begins_.size()) return {};
   const size_t begin = begins_[number - 1];
   const size_t end = number < begins_.size() ? begins_[number] : text_.size();
-  std::string_view line = std::string_view(text_).substr(begin, end - begin);
+  // Printed each time that it executes: what is longer is no line that a person reads.
+  constexpr size_t kLongest = 4096;
+  return Trimmed(std::string_view(text_).substr(begin, end - begin)).substr(0, kLongest);
+}
+
+std::string_view Trimmed(std::string_view line) {
   constexpr std::string_view kWhite = " \t\r\n\f\v";
   const size_t first = line.find_first_not_of(kWhite);
   if (first == std::string_view::npos) return {};
-  // Printed each time that it executes: what is longer is no line that a person reads.
-  constexpr size_t kLongest = 4096;
-  line = line.substr(first, line.find_last_not_of(kWhite) - first + 1);
-  return line.substr(0, kLongest);
+  return line.substr(first, line.find_last_not_of(kWhite) - first + 1);
 }
 
 }  // namespace flowback::symbols

@@ -122,12 +122,7 @@ void InstanceChooser::KeepAlways() {
     if (bar.normal + bar.slow != 0) always_.insert(bar.largest);
   if (report_.normal != 0) always_.insert(report_.median);
   for (const Outlier& outlier : report_.outliers) always_.insert({outlier.number, outlier.nearest});
-  std::vector<uint32_t> slow;
-  for (uint32_t i = 0; i < report_.instances.size(); ++i)
-    if (KindOf(report_.instances[i]) == StripKind::kSlow) slow.push_back(i);
-  std::ranges::stable_sort(slow, std::greater<>(),
-                           [&](uint32_t number) { return MeasureOf(number); });
-  slow.resize(std::min(slow.size(), limits_.slow));
+  const std::vector<uint32_t> slow = SlowestOf(report_, limits_.slow);
   always_.insert(slow.begin(), slow.end());
 }
 

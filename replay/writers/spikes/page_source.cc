@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "replay/symbols/source_text.h"
 #include "replay/writers/text/printable.h"
 
 namespace flowback {
@@ -13,13 +14,6 @@ namespace {
 
 constexpr size_t kMostBytes = 300;  // of a line
 constexpr uint32_t kAround = 6;     // lines before the place, and as many after it
-
-std::string_view Trimmed(std::string_view text) {
-  constexpr std::string_view kWhite = " \t\r\n\v\f";
-  const size_t begin = text.find_first_not_of(kWhite);
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(kWhite) - begin + 1);
-}
 
 std::string WhyNoLine(const CodeWords& place) {
   if (place.object.empty()) return "No file of code is mapped there.";
@@ -31,8 +25,8 @@ std::string WhyNoLine(const CodeWords& place) {
 void AddLines(SourceLines& lines, SourceReader& reader, SourceExcerpt& excerpt) {
   const std::vector<std::string>& text = reader.Lines(excerpt.file);
   const std::string_view known = lines.Text(excerpt.file, excerpt.line);
-  const bool is_same =
-      excerpt.line <= text.size() && Trimmed(text[excerpt.line - 1]) == Trimmed(known);
+  const bool is_same = excerpt.line <= text.size() &&
+                       symbols::Trimmed(text[excerpt.line - 1]) == symbols::Trimmed(known);
   const uint32_t last = excerpt.line + kAround;
   for (uint32_t i = excerpt.first; i <= last; ++i) {
     if (is_same && i > text.size()) break;
