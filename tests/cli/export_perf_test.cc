@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <regex>
 #include <string>
 #include <vector>
 
@@ -35,6 +36,15 @@ class ExportedPerf : public testing::Test {
       if (!line.contains("PERF_RECORD_MMAP2")) stacks.push_back(stack);
     }
     return stacks;
+  }
+  // Functions (`name:count:entries`) and lines (` line: count`) of a profile that AutoFDO's tool
+  // wrote. The tool of Debian 12 prints freed memory, also ends of lines, for the name of an
+  // inlined function: such lines are left out.
+  static std::vector<std::string> CountedIn(const std::string& profile) {
+    static const std::regex counted(R"([A-Za-z_]\w*:\d+:\d+| +[\d.]+: \d+( .*)?)");
+    std::vector<std::string> lines = Lines(profile);
+    std::erase_if(lines, [](const std::string& line) { return !std::regex_match(line, counted); });
+    return lines;
   }
   void ExpectSameInPerf(const std::vector<std::string>& input) {
     const std::string ours = Export("brstack", input);
@@ -95,8 +105,9 @@ TEST_F(ExportedPerf, AutoFdoMakesTheSameOfBothProfiles) {
                      " --format=text --out=b");
     ASSERT_EQ(made.status, 0) << made.err;
     EXPECT_TRUE(ReadFile(folder_.File("a")).starts_with("main:")) << options;
-    const std::vector<std::string> of_perf = Lines(ReadFile(folder_.File("a")));
-    const std::vector<std::string> of_text = Lines(ReadFile(folder_.File("b")));
+    const std::vector<std::string> of_perf = CountedIn(ReadFile(folder_.File("a")));
+    const std::vector<std::string> of_text = CountedIn(ReadFile(folder_.File("b")));
+    ASSERT_GT(of_text.size(), 20u) << options;
     ASSERT_EQ(of_perf.size(), of_text.size()) << options;
     const auto count = [](const std::string& line) {
       return std::stod(line.substr(line.find(':') + 1));

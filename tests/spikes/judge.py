@@ -90,7 +90,8 @@ class Judge(unittest.TestCase):
         """Every request is one instance, and has as many instructions as another command counts."""
         instances = answer["instances"]
         self.assertEqual(instances, {"whole": recorded.run.count, "begun_before": 0, "cut_by_end": 0, "lost": 0,
-                                     "left_out": 0, "overlapping": 0, "compared": recorded.run.count})
+                                     "left_out": 0, "overlapping": 0, "without_begin": 0, "without_end": 0,
+                                     "without_value": 0, "compared": recorded.run.count})
         self.assertEqual(answer["slow"] + answer["normal"], recorded.run.count)
 
     def assert_distribution(self, answer, recorded):
