@@ -29,6 +29,7 @@
 #include "replay/spikes/program_regions.h"
 #include "replay/spikes/region_places.h"
 #include "replay/spikes/slowness.h"
+#include "replay/timeline/thread_times.h"
 
 namespace flowback {
 
@@ -134,9 +135,6 @@ std::vector<uint32_t> NumbersOf(const SpikeReport& report, InstanceGroup group);
 std::vector<uint32_t> SlowestOf(const SpikeReport& report, size_t most);
 
 class KeptSpikes;
-
-// Learns the threads' times, with spans.
-using TimesOf = std::function<Result<TimeAccounts>()>;
 
 // `times` is called if a pass over the flow is made at all. What `kept` holds is not found out
 // again; null: nothing is kept. Errors: as those of `times` and Player::Play; kSystem where the

@@ -2,6 +2,7 @@
 // What a timeline has of the accounts of times, whatever else it tells.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <tuple>
@@ -11,6 +12,9 @@
 #include "flowback/replay/timeline.h"
 
 namespace flowback {
+
+// Learns the threads' times, with spans.
+using TimesOf = std::function<Result<TimeAccounts>()>;
 
 // Learns what the threads' times were, in a pass of its own. Errors: as AccountFlow's and the
 // decoder's maker's.

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: MIT
+// Where threads waited for each other, spinning and sleeping, and for whom.
+//
+//   Result<LockReport> report = FindLocks(sources, flows, options,
+//                                         [&] { return AccountTimes(sources); });
+//
+// All times are in the unit of the RecordingClock.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "flowback/base/error.h"
+#include "flowback/replay/threads.h"
+#include "flowback/replay/time_account.h"
+#include "flowback/replay/timeline.h"
+#include "replay/locks/trip.h"
+#include "replay/spikes/path_tree.h"
+#include "replay/threads/time_slot.h"
+#include "replay/timeline/thread_times.h"
+
+namespace flowback {
+
+// A place at which threads wait.
+struct LockSite {
+  // The outermost function that belongs to the lock: pthread_mutex_lock, spin_lock. Where the code
+  // of a lock was inlined into other code, the function that has it.
+  uint32_t function = CallPath::kNoFunction;  // in LockReport::functions
+  const AddressSpace* space = nullptr;
+  uint64_t address =
+      0;              // of the loop's first instruction, or of the system call: of the first wait
+  uint64_t call = 0;  // of the instruction that called `function`; 0: not seen
+  uint32_t caller = CallPath::kNoFunction;  // the function that has `call`
+  bool is_library = false;  // `function` is known as one that acquires (lock_functions.def)
+};
+
+// How much of a wait was seen.
+enum class WaitState : uint8_t {
+  kWhole,
+  kBegunBefore,  // it was under way when the thread's flow began
+  kCutByEnd,     // it was under way when the thread's flow ended
+  kLost,         // the trace lost what came next
+};
+inline constexpr size_t kWaitStates = 4;
+
+// One wait: from the first check that found the lock taken to the moment in which it was free, or
+// in which the thread gave up.
+struct LockWait {
+  uint32_t site = 0;    // in LockReport::sites
+  uint32_t thread = 0;  // the thread's number in the list that is played
+  WaitState state = WaitState::kWhole;
+  TimePoint begin;
+  TimePoint end;
+  uint64_t position = 0;            // so many instructions of the thread lie before its begin
+  uint64_t trips = 0;               // how often the loops went round
+  uint64_t sleeps = 0;              // system calls in which it waited
+  uint64_t sleeping = 0;            // time in these; the rest is spinning
+  uint64_t cycles = 0;              // as CYC packets count them; 0: none did
+  uint32_t path = PathTree::kRoot;  // of the calls that it is in; in LockReport::paths
+
+  uint64_t time() const { return end.time - begin.time; }
+  uint64_t spinning() const { return time() - sleeping; }
+};
+
+// What threads' waits at one site add up to.
+struct LockSums {
+  uint32_t site = 0;
+  uint32_t thread = 0;
+  uint32_t path = PathTree::kRoot;       // where LockOptions::paths asks for it
+  std::optional<uint64_t> acquisitions;  // calls of a function that acquires
+  uint64_t waits = 0;
+  uint64_t trips = 0;
+  uint64_t sleeps = 0;
+  TimeShare waiting;      // the trace proves lo <= time <= hi
+  uint64_t sleeping = 0;  // of waiting.time; the rest is spinning
+  uint64_t cycles = 0;
+  // Of whole waits; right to a thirty-second of their value.
+  uint64_t median = 0;
+  uint64_t p90 = 0;
+  uint64_t p99 = 0;
+  uint64_t max = 0;
+  std::array<uint64_t, kWaitStates> states{};
+};
+
+// A thread that may have held what others waited for at a site.
+struct LockHolder {
+  uint32_t site = 0;
+  uint32_t thread = 0;
+  uint64_t waits = 0;    // of other threads, in which it was between acquiring and releasing
+  uint64_t time = 0;     // of these
+  uint64_t certain = 0;  // of `time`: no other thread was
+  uint32_t path = PathTree::kRoot;  // where it spent most of that time
+};
+
+struct LockThread {
+  int32_t pid = -1;
+  int32_t tid = -1;
+  uint64_t begin = 0;  // its life
+  uint64_t end = 0;
+  uint64_t spinning = 0;
+  uint64_t sleeping = 0;
+  uint64_t instructions = 0;
+
+  uint64_t life() const { return end - begin; }
+};
+
+// A loop that looks like a wait and is not told as one.
+struct OtherLoop {
+  const AddressSpace* space = nullptr;
+  uint64_t address = 0;                       // of its first instruction
+  uint32_t function = CallPath::kNoFunction;  // that has it
+  uint64_t trips = 0;
+  TripVerdict verdict;
+  // It is a wait by its code, but its process has no other thread.
+  bool alone = false;
+};
+
+struct LockReport {
+  bool nanoseconds = true;  // else times are TSC ticks
+  bool has_times = true;
+  bool emulated = false;
+  std::vector<TimelineFunction> functions;
+  std::vector<LockThread> threads;  // in the order of the flows
+  std::vector<LockSite> sites;
+  std::vector<LockSums> sums;       // by waiting time, most first; without times by trips
+  std::vector<LockHolder> holders;  // by site, then by time, most first
+  std::vector<LockWait> worst;      // the longest, the longest first
+  std::vector<LockWait> open;       // that did not end: of kCutByEnd, one of each thread at most
+  std::vector<OtherLoop> loops;     // by trips, most first
+  PathTree paths;
+  std::vector<LossSum> losses;
+};
+
+struct LockOptions {
+  unsigned threads = 1;   // that decode
+  size_t in_flight = 0;   // as PlayOptions
+  TimeSpan span{};        // only waits that begin within it are told
+  bool paths = false;     // sums are by call path too
+  bool blocking = false;  // poll, read and the like are waits too
+  size_t worst = 100;     // so many waits are told one by one
+};
+
+// `times` is called once. Errors: as those of `times` and Player::Play.
+Result<LockReport> FindLocks(const TimelineSources& sources,
+                             const std::vector<const ThreadFlow*>& flows,
+                             const LockOptions& options, const TimesOf& times);
+
+}  // namespace flowback
