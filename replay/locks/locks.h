@@ -60,17 +60,22 @@ struct LockWait {
   uint64_t sleeping = 0;            // time in these; the rest is spinning
   uint64_t cycles = 0;              // as CYC packets count them; 0: none did
   uint32_t path = PathTree::kRoot;  // of the calls that it is in; in LockReport::paths
+  // The thread that held the site for most of the wait; kNoThread: none is known.
+  uint32_t holder = kNoThread;
+  bool is_certain = false;  // no other thread can have held it meanwhile
+
+  static constexpr uint32_t kNoThread = UINT32_MAX;
 
   uint64_t time() const { return end.time - begin.time; }
   uint64_t spinning() const { return time() - sleeping; }
 };
 
-// What threads' waits at one site add up to.
+// What waits at one site add up to.
 struct LockSums {
   uint32_t site = 0;
-  uint32_t thread = 0;
-  uint32_t path = PathTree::kRoot;       // where LockOptions::paths asks for it
-  std::optional<uint64_t> acquisitions;  // calls of a function that acquires
+  uint32_t thread = LockWait::kNoThread;  // kNoThread: of all threads
+  uint32_t path = PathTree::kRoot;        // of LockReport::path_sums
+  std::optional<uint64_t> acquisitions;   // calls of a function that acquires
   uint64_t waits = 0;
   uint64_t trips = 0;
   uint64_t sleeps = 0;
@@ -95,6 +100,12 @@ struct LockHolder {
   uint32_t path = PathTree::kRoot;  // where it spent most of that time
 };
 
+// A piece of a thread's time: how much of it the thread waited.
+struct LockColumn {
+  uint64_t spinning = 0;
+  uint64_t sleeping = 0;
+};
+
 struct LockThread {
   int32_t pid = -1;
   int32_t tid = -1;
@@ -103,8 +114,16 @@ struct LockThread {
   uint64_t spinning = 0;
   uint64_t sleeping = 0;
   uint64_t instructions = 0;
+  std::vector<LockColumn> strip;  // from LockReport::begin on, all of one length
 
   uint64_t life() const { return end - begin; }
+};
+
+// Threads that wait for each other, and will for ever.
+struct LockCycle {
+  // In LockReport::open: the thread of each waits for that of the next one, the last one's for that
+  // of the first.
+  std::vector<uint32_t> waits;
 };
 
 // A loop that looks like a wait and is not told as one.
@@ -122,13 +141,19 @@ struct LockReport {
   bool nanoseconds = true;  // else times are TSC ticks
   bool has_times = true;
   bool emulated = false;
+  uint64_t begin = 0;  // the first thread's begin and the last one's end, cut to the span
+  uint64_t end = 0;
   std::vector<TimelineFunction> functions;
   std::vector<LockThread> threads;  // in the order of the flows
   std::vector<LockSite> sites;
-  std::vector<LockSums> sums;       // by waiting time, most first; without times by trips
+  std::vector<LockSums> site_sums;  // of each site
+  std::vector<LockSums> sums;       // by site and thread: by waiting time, most first; without
+                                    // times by trips
+  std::vector<LockSums> path_sums;  // by site and path, likewise, where LockOptions::paths asks
   std::vector<LockHolder> holders;  // by site, then by time, most first
   std::vector<LockWait> worst;      // the longest, the longest first
   std::vector<LockWait> open;       // that did not end: of kCutByEnd, one of each thread at most
+  std::vector<LockCycle> cycles;    // deadlocks
   std::vector<OtherLoop> loops;     // by trips, most first
   PathTree paths;
   std::vector<LossSum> losses;
@@ -138,9 +163,10 @@ struct LockOptions {
   unsigned threads = 1;   // that decode
   size_t in_flight = 0;   // as PlayOptions
   TimeSpan span{};        // only waits that begin within it are told
-  bool paths = false;     // sums are by call path too
+  bool paths = false;     // LockReport::path_sums
   bool blocking = false;  // poll, read and the like are waits too
   size_t worst = 100;     // so many waits are told one by one
+  size_t columns = 0;     // of the threads' strips; 0: there are none
 };
 
 // `times` is called once. Errors: as those of `times` and Player::Play.
