@@ -2,61 +2,20 @@
 // Spikes as one JSON object, schema flowback.spikes/1.
 #include <fmt/format.h>
 
-#include <span>
-
 #include "replay/writers/spikes/spikes_view.h"
 #include "replay/writers/text/json.h"
+#include "replay/writers/text/json_parts.h"
 #include "replay/writers/writers.h"
 
 namespace flowback {
 namespace {
 
-template <class Write>
-std::string ObjectOf(const Write& write) {
-  std::string text;
-  JsonLine line(text);
-  write(line);
-  line.End();
-  text.pop_back();
-  return text;
-}
-
-template <class Items, class Write>
-std::string ArrayOf(const Items& items, const Write& write) {
-  std::string text = "[";
-  for (const auto& item : items) {
-    if (text.size() > 1) text += ',';
-    text += write(item);
-  }
-  return text + ']';
-}
-
-std::string TextOf(std::string_view text) {
-  std::string quoted;
-  AppendJsonString(quoted, text);
-  return quoted;
-}
-
 int64_t Rounded(double value) {
   return static_cast<int64_t>(value < 0 ? value - 0.5 : value + 0.5);
 }
 
-// A bound that is not known is null.
-void TellBound(JsonLine& line, std::string_view name, uint64_t bound) {
-  if (bound == 0 || bound == UINT64_MAX)
-    line.Null(name);
-  else
-    line.Number(name, bound);
-}
-
-void TellMoment(JsonLine& line, const std::string& name, const TimePoint& at) {
-  line.Number(name, at.time);
-  TellBound(line, name + "_lo", at.lo);
-  TellBound(line, name + "_hi", at.hi);
-}
-
 std::string InstancesJson(const SpikeReport& report) {
-  return ObjectOf([&](JsonLine& line) {
+  return JsonObject([&](JsonLine& line) {
     const auto count = [&](InstanceState state) {
       return report.states[static_cast<size_t>(state)];
     };
@@ -73,7 +32,7 @@ std::string InstancesJson(const SpikeReport& report) {
 }
 
 std::string DistributionJson(const Distribution& of) {
-  return ObjectOf([&](JsonLine& line) {
+  return JsonObject([&](JsonLine& line) {
     line.Number("count", of.count).Number("min", of.min).Number("p50", of.p50);
     line.Number("p90", of.p90).Number("p99", of.p99).Number("p999", of.p999);
     line.Number("max", of.max);
@@ -99,18 +58,18 @@ class Printer {
     else
       line.Number("threshold", report_.slowness.threshold);
     line.Number("slow", report_.slow).Number("normal", report_.normal);
-    line.Raw("sentences", ArrayOf(SpikeSentences(view_), TextOf));
+    line.Raw("sentences", JsonArray(SpikeSentences(view_), JsonText));
     line.Number("extra", Rounded(report_.causes.extra));
     line.Raw("loops",
-             ArrayOf(view_.loops, [&](const RequestLoop& loop) { return LoopJson(loop); }));
+             JsonArray(view_.loops, [&](const RequestLoop& loop) { return LoopJson(loop); }));
     line.Raw("causes", CausesJson(report_.causes));
-    line.Raw("outliers", ArrayOf(report_.outliers,
-                                 [&](const Outlier& outlier) { return OutlierJson(outlier); }));
+    line.Raw("outliers", JsonArray(report_.outliers,
+                                   [&](const Outlier& outlier) { return OutlierJson(outlier); }));
   }
 
  private:
   std::string CausesJson(const Causes& causes) const {
-    return ArrayOf(causes.parts, [&](const Cause& cause) { return CauseJson(cause); });
+    return JsonArray(causes.parts, [&](const Cause& cause) { return CauseJson(cause); });
   }
   std::string CauseJson(const Cause& cause) const;
   std::string LoopJson(const RequestLoop& loop) const;
@@ -121,7 +80,7 @@ class Printer {
 };
 
 std::string Printer::LoopJson(const RequestLoop& loop) const {
-  return ObjectOf([&](JsonLine& line) {
+  return JsonObject([&](JsonLine& line) {
     line.Text("function", loop.function.name).Text("caller", loop.caller.name);
     line.Number("calls", loop.calls).Number("loops", loop.loops);
     line.Number("instructions", loop.instructions).Number("waits", loop.waits);
@@ -131,7 +90,7 @@ std::string Printer::LoopJson(const RequestLoop& loop) const {
 
 std::string Printer::CauseJson(const Cause& cause) const {
   const CodeWords words = CauseWords(view_, cause);
-  return ObjectOf([&](JsonLine& line) {
+  return JsonObject([&](JsonLine& line) {
     line.Text("kind", Name(cause.kind)).Text("function", CauseFunction(view_, cause));
     line.Text("caller", words.function).Number("offset", words.offset);
     line.Text("site", words.LineOrPlace()).Text("file", words.file).Number("line", words.line);
@@ -146,10 +105,10 @@ std::string Printer::CauseJson(const Cause& cause) const {
 
 std::string Printer::OutlierJson(const Outlier& outlier) const {
   const Instance& instance = report_.instances[outlier.number];
-  return ObjectOf([&](JsonLine& line) {
+  return JsonObject([&](JsonLine& line) {
     line.Number("instance", outlier.number).Number("thread", instance.tid);
-    TellMoment(line, "begin", instance.begin);
-    TellMoment(line, "end", instance.end);
+    AddMoment(line, "begin", instance.begin);
+    AddMoment(line, "end", instance.end);
     line.Number("time", instance.time()).Number("instructions", instance.instructions);
     line.Number("first_instruction", instance.first_instruction);
     if (instance.cycles != 0) line.Number("cycles", instance.cycles);
@@ -167,7 +126,7 @@ std::string Printer::OutlierJson(const Outlier& outlier) const {
 }  // namespace
 
 std::string SpikesJson(const SpikesView& view) {
-  return ObjectOf([&](JsonLine& line) { Printer(view).Print(line); });
+  return JsonObject([&](JsonLine& line) { Printer(view).Print(line); });
 }
 
 void WriteSpikesJson(const SpikesView& view, TextSink& sink) {

@@ -17,6 +17,7 @@
 #include "replay/spikes/request_loops.h"
 #include "replay/spikes/spikes.h"
 #include "replay/spikes/who_ran.h"
+#include "replay/writers/text/code_words.h"
 
 namespace flowback {
 
@@ -41,30 +42,12 @@ struct SpikesView {
 };
 
 // Where code is, in words.
-struct CodeWords {
-  std::string function;  // empty: no symbol covers it
-  uint64_t offset = 0;   // from the function's begin
-  std::string file;      // of the source; empty: not known
-  uint32_t line = 0;
-  std::string object;  // the file of the code, without its folder; empty: none is mapped there
-  std::string code;    // that file's path here
-  uint64_t place = 0;  // in that file
-
-  bool has_line() const { return !file.empty(); }
-  // "srv.cc:13", or "srv+0x1234" where no line is known.
-  std::string LineOrPlace() const;
-  // "handle(int)+0x42, srv.cc:13", or "srv+0x1234".
-  std::string Full() const;
-};
 CodeWords WordsOf(const SpikesView& view, const AddressSpace* space, uint64_t ip);
 
 // A value of report->measure: "2.6 ms", "120000 instructions".
 std::string MeasureWords(const SpikesView& view, double value);
 // " (3.1 cycles for each rather than 0.8)"; empty where nothing counted them.
 std::string CyclesWords(const Cause& cause);
-// A function's name as sentences have it: template arguments and parameters of a long one are left
-// out.
-std::string ShortName(std::string_view name);
 // An instance's thread: "redis-server 31945".
 std::string ThreadWords(const SpikesView& view, const Instance& instance);
 // A path's name: "slow_path(int)", "the system call read".

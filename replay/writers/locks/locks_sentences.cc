@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: MIT
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "replay/writers/locks/lock_changes.h"
+#include "replay/writers/locks/locks_view.h"
+#include "replay/writers/text/counted.h"
+#include "replay/writers/timeline/timeline_view.h"
+
+namespace flowback {
+namespace {
+
+std::string CountedWords(uint64_t count, std::string_view one) {
+  const std::string text = Counted(count, one);
+  return Grouped(count) + text.substr(text.find(' '));
+}
+
+// "a, b and c".
+std::string ListWords(const std::vector<std::string>& items) {
+  std::string text;
+  for (size_t i = 0; i < items.size(); ++i)
+    text += (i == 0 ? "" : i + 1 == items.size() ? " and " : ", ") + items[i];
+  return text;
+}
+
+// ", held mostly by srv 24261 in malloc"; empty: no holder is known.
+std::string HeldBy(const LocksView& view, uint32_t site) {
+  const std::vector<const LockHolder*> holders = HoldersOf(*view.report, site);
+  if (holders.empty()) return {};
+  const LockHolder& first = *holders.front();
+  const uint64_t waiting = view.report->site_sums[site].waiting.time;
+  const std::vector<std::string> functions = FunctionsOf(view, first.path);
+  const std::string in = functions.empty() ? "" : " in " + ShortName(functions.front());
+  const bool has_most = first.time > waiting / 2;
+  if (!has_most && holders.size() > 1)
+    return fmt::format(", held by {} threads, longest by {}{}", holders.size(),
+                       ThreadWords(view, first.thread), in);
+  // Others can have held it for as long: only one of them did.
+  if (first.certain <= first.time / 2 && holders.size() > 1 && 2 * holders[1]->time > first.time)
+    return fmt::format(", held by one of {} threads, as {}{}", holders.size(),
+                       ThreadWords(view, first.thread), in);
+  return fmt::format(", held {}by {}{}", has_most ? "mostly " : "", ThreadWords(view, first.thread),
+                     in);
+}
+
+// "spin_lock() called at srv.cc:14 (worker <- std::thread), held mostly by srv 24261 in malloc".
+std::string SiteSentence(const LocksView& view, uint32_t number) {
+  constexpr size_t kMostCallers = 2;
+  const LockSite& site = view.report->sites[number];
+  const LockWait* const longest = LongestWait(*view.report, number);
+  const std::string callers = CallerWords(
+      CallersOf(view, site, longest == nullptr ? PathTree::kRoot : longest->path), kMostCallers);
+  return fmt::format("{}{}{}", WordsOf(view, site).Short(),
+                     callers.empty() ? "" : fmt::format(" ({})", callers), HeldBy(view, number));
+}
+
+// The threads that have waits, as where no times are known.
+size_t CountWaiters(const LockReport& report) {
+  std::set<uint32_t> threads;
+  for (const LockSums& sums : report.sums)
+    if (sums.waits != 0) threads.insert(sums.thread);
+  return threads.size();
+}
+
+std::string NobodyWaited(const LocksView& view) {
+  uint64_t instructions = 0;
+  for (const LockThread& thread : view.report->threads) instructions += thread.instructions;
+  return fmt::format("No thread waited for another one: {}, {} looked at.",
+                     CountedWords(view.report->threads.size(), "thread"),
+                     CountedWords(instructions, "instruction"));
+}
+
+std::string TripsSentence(const LocksView& view, const LockTotals& totals, uint32_t first) {
+  const LockReport& report = *view.report;
+  const size_t waiters = CountWaiters(report);
+  const uint64_t own = report.site_sums[first].trips;
+  const std::string sleeps = totals.sums.sleeps == 0
+                                 ? ""
+                                 : fmt::format(" and slept {} times", Grouped(totals.sums.sleeps));
+  const std::string share =
+      own == totals.sums.trips ? " for " : fmt::format(", {} of them for ", Grouped(own));
+  return fmt::format("{} waited and went round loops {} times{}{}{}.",
+                     CountedWords(waiters, "thread"), Grouped(totals.sums.trips), sleeps, share,
+                     SiteSentence(view, first));
+}
+
+std::string WaitSentence(const LocksView& view) {
+  const LockReport& report = *view.report;
+  const LockTotals totals = TotalsOf(report);
+  const std::vector<uint32_t> sites = SitesByWaiting(report);
+  if (sites.empty() || totals.sums.waits == 0) return NobodyWaited(view);
+  if (!report.has_times) return TripsSentence(view, totals, sites.front());
+  const uint64_t all = totals.sums.waiting.time;
+  const uint64_t own = report.site_sums[sites.front()].waiting.time;
+  const std::string share =
+      own == all ? " for " : fmt::format(": {} for ", PercentWords(WaitShare(own, totals.life)));
+  return fmt::format("{} spent {} of {} time waiting{}{}.", CountedWords(totals.threads, "thread"),
+                     PercentWords(WaitShare(all, totals.life)),
+                     totals.threads == 1 ? "its" : "their", share,
+                     SiteSentence(view, sites.front()));
+}
+
+std::string DeadlockSentence(const LocksView& view, const LockCycle& cycle) {
+  const LockReport& report = *view.report;
+  std::vector<std::string> threads;
+  std::vector<std::string> waits;
+  for (size_t i = 0; i < cycle.waits.size(); ++i) {
+    const LockWait& wait = report.open[cycle.waits[i]];
+    const LockWait& next = report.open[cycle.waits[(i + 1) % cycle.waits.size()]];
+    threads.push_back(ThreadWords(view, wait.thread));
+    std::string since;
+    if (report.has_times) since = " since " + MomentWords(wait.begin.time, report.nanoseconds);
+    waits.push_back(fmt::format("{} waits for {} in {}{}", threads.back(),
+                                ThreadWords(view, next.thread),
+                                WordsOf(view, report.sites[wait.site]).Short(), since));
+  }
+  if (threads.size() == 1)
+    return fmt::format("Deadlock: {} waits for itself in {}.", threads.front(),
+                       WordsOf(view, report.sites[report.open[cycle.waits.front()].site]).Short());
+  return fmt::format("Deadlock: {} wait for each other until the end: {}.", ListWords(threads),
+                     ListWords(waits));
+}
+
+// Threads that still waited at their end, and are in no deadlock.
+std::string OpenSentence(const LocksView& view) {
+  constexpr size_t kMost = 3;
+  const LockReport& report = *view.report;
+  std::set<uint32_t> in_cycle;
+  for (const LockCycle& cycle : report.cycles)
+    in_cycle.insert(cycle.waits.begin(), cycle.waits.end());
+  size_t count = 0;
+  std::string text;
+  for (uint32_t i = 0; i < report.open.size(); ++i) {
+    if (in_cycle.contains(i) || ++count > kMost) continue;
+    const LockWait& wait = report.open[i];
+    text += fmt::format("{}{} for {}", text.empty() ? "" : ", ", ThreadWords(view, wait.thread),
+                        WordsOf(view, report.sites[wait.site]).Short());
+    if (wait.holder != LockWait::kNoThread)
+      text += fmt::format(" ({} held it)", ThreadWords(view, wait.holder));
+  }
+  if (count == 0) return {};
+  return fmt::format("{} still waited when the trace ended: {}{}.", CountedWords(count, "thread"),
+                     text, count > kMost ? fmt::format(" and {} more", count - kMost) : "");
+}
+
+std::string NotWhole(const LockReport& report) {
+  const LockSums sums = TotalsOf(report).sums;
+  const auto count = [&](WaitState state) { return sums.states[static_cast<size_t>(state)]; };
+  std::vector<std::string> parts;
+  const auto add = [&](WaitState state, std::string_view how) {
+    if (count(state) != 0) parts.push_back(fmt::format("{} {}", Grouped(count(state)), how));
+  };
+  add(WaitState::kBegunBefore, "begun before the trace");
+  add(WaitState::kCutByEnd, "cut by its end");
+  add(WaitState::kLost, "cut by a loss");
+  if (parts.empty()) return {};
+  return fmt::format("Waits that were not seen whole: {}. Quantiles leave them out.",
+                     ListWords(parts));
+}
+
+std::string DoubtfulSentence(const LocksView& view) {
+  const auto count = static_cast<uint64_t>(std::ranges::count_if(view.report->loops, MayWait));
+  if (count == 0) return {};
+  const bool is_one = count == 1;
+  if (view.all)
+    return fmt::format("{} may be {}: the list of loops has the reasons.",
+                       CountedWords(count, "loop"), is_one ? "a wait" : "waits");
+  return fmt::format("{} may be {}: --all lists {}.", CountedWords(count, "loop"),
+                     is_one ? "a wait" : "waits", is_one ? "it" : "them");
+}
+
+}  // namespace
+
+std::vector<std::string> LockSentences(const LocksView& view) {
+  const LockReport& report = *view.report;
+  std::vector<std::string> sentences;
+  const auto add = [&](std::string sentence) {
+    if (!sentence.empty()) sentences.push_back(std::move(sentence));
+  };
+  if (view.changes != nullptr)
+    for (std::string& each : ChangeSentences(*view.changes, report.nanoseconds))
+      add(std::move(each));
+  for (const LockCycle& cycle : report.cycles) add(DeadlockSentence(view, cycle));
+  add(WaitSentence(view));
+  add(OpenSentence(view));
+  add(DoubtfulSentence(view));
+  if (report.emulated && report.has_times) add(kEmulatedTimes);
+  if (!report.has_times) add("The trace has no times: waits are counted by the trips of loops.");
+  add(NotWhole(report));
+  return sentences;
+}
+
+}  // namespace flowback

@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: MIT
+// Waits for a person at a terminal: sentences; sites with their threads and holders; threads; the
+// longest waits; and with --all the loops that are not told as waits.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "replay/writers/locks/locks_view.h"
+#include "replay/writers/text/counted.h"
+#include "replay/writers/text/wrapped.h"
+#include "replay/writers/timeline/timeline_view.h"
+#include "replay/writers/writers.h"
+
+namespace flowback {
+namespace {
+
+class TextPrinter {
+ public:
+  TextPrinter(const LocksView& view, std::string& out)
+      : view_(view), report_(*view.report), totals_(TotalsOf(report_)), out_(out) {}
+
+  void Print() {
+    PrintSentences();
+    PrintSites();
+    PrintThreads();
+    PrintWorst();
+    if (view_.all) PrintLoops();
+    PrintHints();
+  }
+
+ private:
+  std::string Duration(uint64_t time) const { return DurationWords(time, report_.nanoseconds); }
+  void Line(std::string_view text, size_t indent) {
+    const std::string blanks(indent, ' ');
+    out_ += blanks + Wrapped(text, indent + 2, view_.width - indent) + '\n';
+  }
+  void More(size_t count) {
+    if (count > view_.rows) out_ += fmt::format("  ({} more: --top N)\n", count - view_.rows);
+  }
+
+  void PrintSentences();
+  void PrintSites();
+  void PrintSite(size_t rank, uint32_t number);
+  void PrintSums(const LockSums& sums, uint64_t life, std::string_view name);
+  void PrintHolders(uint32_t site);
+  void PrintPath(const LockSite& site, const LockSums& sums);
+  void PrintCallers(const std::vector<LockCaller>& callers);
+  void PrintThreads();
+  void PrintWorst();
+  void PrintLoops();
+  void PrintHints();
+  std::string StateNote(const LockWait& wait) const;
+
+  const LocksView& view_;
+  const LockReport& report_;
+  const LockTotals totals_;
+  std::string& out_;
+  std::vector<uint32_t> sites_ = SitesByWaiting(report_);
+};
+
+void TextPrinter::PrintSentences() {
+  bool is_first = true;
+  for (const std::string& sentence : LockSentences(view_)) {
+    const std::string text = is_first ? fmt::format("{}: {}", view_.input, sentence) : sentence;
+    out_ += Wrapped(text, 2, view_.width) + '\n';
+    is_first = false;
+  }
+}
+
+// A row: the sums, and whose they are.
+void TextPrinter::PrintSums(const LockSums& sums, uint64_t life, std::string_view name) {
+  const std::string acquired = sums.acquisitions ? Grouped(*sums.acquisitions) : "-";
+  if (!report_.has_times) {
+    out_ += fmt::format("  {:>12} {:>12} {:>12} {:>14}  {}\n", Grouped(sums.waits), acquired,
+                        Grouped(sums.sleeps), Grouped(sums.trips), name);
+    return;
+  }
+  const uint64_t whole = sums.states[static_cast<size_t>(WaitState::kWhole)];
+  const auto quantile = [&](uint64_t time) { return whole == 0 ? "-" : Duration(time); };
+  const std::string mean =
+      sums.waits == 0 ? "-" : Duration(sums.waiting.time / std::max<uint64_t>(sums.waits, 1));
+  out_ += fmt::format(
+      "  {:>8} {:>6} {:>9} {:>10} {:>12} {:>8} {:>8} {:>8} {:>8} {:>8} {:>6}  {}\n",
+      Duration(sums.waiting.time), PercentWords(WaitShare(sums.waiting.time, life)),
+      Grouped(sums.waits), acquired, Grouped(sums.trips), mean, quantile(sums.median),
+      quantile(sums.p90), quantile(sums.p99), quantile(sums.max),
+      sums.waiting.time == 0
+          ? "-"
+          : PercentWords(WaitShare(sums.waiting.time - std::min(sums.sleeping, sums.waiting.time),
+                                   sums.waiting.time)),
+      name);
+}
+
+void TextPrinter::PrintSites() {
+  if (sites_.empty()) return;
+  out_ += "\nwaits by site\n";
+  if (report_.has_times)
+    out_ +=
+        fmt::format("  {:>8} {:>6} {:>9} {:>10} {:>12} {:>8} {:>8} {:>8} {:>8} {:>8} {:>6}  {}\n",
+                    "waiting", "share", "waits", "acquired", "trips", "mean", "p50", "p90", "p99",
+                    "max", "spun", "thread");
+  else
+    out_ += fmt::format("  {:>12} {:>12} {:>12} {:>14}  {}\n", "waits", "acquired", "sleeps",
+                        "trips", "thread");
+  for (size_t i = 0; i < std::min(sites_.size(), view_.rows); ++i) PrintSite(i + 1, sites_[i]);
+  More(sites_.size());
+}
+
+void TextPrinter::PrintSite(size_t rank, uint32_t number) {
+  constexpr size_t kMostCallers = 4;
+  const LockSite& site = report_.sites[number];
+  const LockSums& sums = report_.site_sums[number];
+  const LockWait* const longest = LongestWait(report_, number);
+  const SiteWords words = WordsOf(view_, site);
+  const std::vector<LockCaller> callers =
+      CallersOf(view_, site, longest == nullptr ? PathTree::kRoot : longest->path);
+  const std::string names = CallerWords(callers, kMostCallers);
+  Line(fmt::format("{}. {}{}", rank, words.Short(), names.empty() ? "" : " (" + names + ")"), 0);
+  const std::vector<const LockSums*> threads = ThreadSums(report_, number);
+  PrintSums(sums, totals_.life,
+            threads.size() == 1 ? ThreadWords(view_, threads.front()->thread) : "all threads");
+  if (threads.size() > 1)
+    for (size_t i = 0; i < std::min(threads.size(), view_.rows); ++i)
+      PrintSums(*threads[i], report_.threads[threads[i]->thread].life(),
+                ThreadWords(view_, threads[i]->thread));
+  if (threads.size() > 1) More(threads.size());
+  PrintHolders(number);
+  if (sums.cycles != 0) out_ += fmt::format("  {} cycles of waiting\n", Grouped(sums.cycles));
+  if (!view_.paths) return;
+  for (const LockSums& each : report_.path_sums)
+    if (each.site == number) PrintPath(site, each);
+}
+
+// "held by T1 for 83 %; one of T2, T3 for at most 17 %".
+void TextPrinter::PrintHolders(uint32_t site) {
+  constexpr size_t kMost = 5;
+  const uint64_t waiting = report_.site_sums[site].waiting.time;
+  if (waiting == 0) return;
+  std::string certain;
+  std::string maybe;
+  uint64_t known = 0;
+  uint64_t unsure = 0;
+  size_t candidates = 0;
+  const std::vector<const LockHolder*> holders = HoldersOf(report_, site);
+  for (const LockHolder* each : holders) {
+    known += each->certain;
+    const std::vector<std::string> functions = FunctionsOf(view_, each->path);
+    const std::string in = functions.empty() ? "" : " in " + ShortName(functions.front());
+    if (each->certain != 0)
+      certain += fmt::format("{}{} for {}{}", certain.empty() ? "" : ", ",
+                             ThreadWords(view_, each->thread),
+                             PercentWords(WaitShare(each->certain, waiting)), in);
+    if (each->time <= each->certain) continue;
+    unsure += each->time - each->certain;
+    if (++candidates <= kMost)
+      maybe += (maybe.empty() ? "" : ", ") + ThreadWords(view_, each->thread);
+  }
+  if (candidates > kMost) maybe += fmt::format(" and {} more", candidates - kMost);
+  const uint64_t rest = std::min(unsure, waiting - std::min(known, waiting));
+  std::string text = certain.empty() ? "" : "held by " + certain;
+  if (!maybe.empty())
+    text += fmt::format("{}{}{} for {}", text.empty() ? "held by " : "; ",
+                        candidates > 1 ? "one of " : "perhaps ", maybe,
+                        PercentWords(WaitShare(rest, waiting)));
+  if (!text.empty()) Line(text, 2);
+}
+
+void TextPrinter::PrintCallers(const std::vector<LockCaller>& callers) {
+  for (const LockCaller& caller : callers)
+    out_ += fmt::format("      {} ({}){}\n",
+                        caller.function.empty() ? "??" : ShortName(caller.function),
+                        caller.place.LineOrPlace(), caller.is_inlined ? " inlined" : "");
+}
+
+void TextPrinter::PrintPath(const LockSite& site, const LockSums& sums) {
+  const uint64_t all = report_.site_sums[sums.site].waiting.time;
+  if (report_.has_times)
+    out_ +=
+        fmt::format("  path with {} ({} of the site's), {}\n", Duration(sums.waiting.time),
+                    PercentWords(WaitShare(sums.waiting.time, all)), Counted(sums.waits, "wait"));
+  else
+    out_ += fmt::format("  path with {}, {}\n", Counted(sums.waits, "wait"),
+                        Counted(sums.trips, "trip"));
+  PrintCallers(CallersOf(view_, site, sums.path));
+}
+
+void TextPrinter::PrintThreads() {
+  if (!report_.has_times || totals_.threads == 0) return;
+  std::vector<uint32_t> threads;
+  for (uint32_t i = 0; i < report_.threads.size(); ++i)
+    if (report_.threads[i].spinning + report_.threads[i].sleeping != 0) threads.push_back(i);
+  std::ranges::stable_sort(threads, std::ranges::greater(), [&](uint32_t i) {
+    return report_.threads[i].spinning + report_.threads[i].sleeping;
+  });
+  out_ += "\nthreads that waited\n";
+  out_ += fmt::format("  {:>8} {:>8} {:>8} {:>8} {:>16}  {}\n", "life", "waiting", "spinning",
+                      "sleeping", "instructions", "thread");
+  for (size_t i = 0; i < std::min(threads.size(), view_.rows); ++i) {
+    const LockThread& thread = report_.threads[threads[i]];
+    const auto share = [&](uint64_t time) { return PercentWords(WaitShare(time, thread.life())); };
+    out_ += fmt::format("  {:>8} {:>8} {:>8} {:>8} {:>16}  {}\n", Duration(thread.life()),
+                        share(thread.spinning + thread.sleeping), share(thread.spinning),
+                        share(thread.sleeping), Grouped(thread.instructions),
+                        ThreadWords(view_, threads[i]));
+  }
+  More(threads.size());
+}
+
+// What is not known of a wait's time.
+std::string TextPrinter::StateNote(const LockWait& wait) const {
+  const auto bounds = [&] {
+    const uint64_t least = wait.end.lo - std::min(wait.end.lo, wait.begin.hi);
+    return fmt::format(", at least {}", Duration(least));
+  };
+  switch (wait.state) {
+    case WaitState::kWhole:
+      return {};
+    case WaitState::kBegunBefore:
+      return ", begun before the trace" + bounds();
+    case WaitState::kCutByEnd:
+      return ", not ended when the trace did" + bounds();
+    case WaitState::kLost:
+      return ", cut by a loss" + bounds();
+  }
+  return {};
+}
+
+void TextPrinter::PrintWorst() {
+  constexpr size_t kMost = 10;
+  if (!report_.has_times || report_.worst.empty()) return;
+  out_ += "\nlongest waits\n";
+  out_ += fmt::format("  {:>18} {:>8} {:>12} {:>7}  {:<24} {}\n", "begin", "time", "trips",
+                      "sleeps", "thread", "site");
+  for (size_t i = 0; i < std::min({report_.worst.size(), kMost, view_.rows}); ++i) {
+    const LockWait& wait = report_.worst[i];
+    const auto rank = std::ranges::find(sites_, wait.site) - sites_.begin() + 1;
+    std::string line =
+        fmt::format("  {:>18} {:>8} {:>12} {:>7}  {:<24} {}",
+                    MomentWords(wait.begin.time, report_.nanoseconds), Duration(wait.time()),
+                    Grouped(wait.trips), wait.sleeps, ThreadWords(view_, wait.thread), rank);
+    if (wait.holder != LockWait::kNoThread)
+      line += fmt::format(", {} {}", wait.is_certain ? "held by" : "perhaps held by",
+                          ThreadWords(view_, wait.holder));
+    out_ += line + StateNote(wait) + '\n';
+  }
+}
+
+void TextPrinter::PrintLoops() {
+  if (report_.loops.empty()) {
+    out_ += "\nNo other loop looks like a wait.\n";
+    return;
+  }
+  out_ += "\nloops that look like a wait and are not told as one\n";
+  for (size_t i = 0; i < std::min(report_.loops.size(), view_.rows); ++i) {
+    const OtherLoop& loop = report_.loops[i];
+    const LockSite site{.function = loop.function, .space = loop.space, .address = loop.address};
+    const SiteWords words = WordsOf(view_, site);
+    Line(fmt::format("{:>12} {}  {} ({}): {}{}", Grouped(loop.trips),
+                     loop.trips == 1 ? "trip " : "trips", words.function, words.loop.LineOrPlace(),
+                     MayWait(loop) ? "it may be a wait: " : "", ReasonWords(loop)),
+         2);
+  }
+  More(report_.loops.size());
+}
+
+void TextPrinter::PrintHints() {
+  if (report_.worst.empty() || !report_.has_times) return;
+  const LockWait& wait = report_.worst.front();
+  out_ += fmt::format(
+      "\n`flowback timeline {} --at {} --tid {}` shows the instructions of the longest wait.\n",
+      view_.input, MomentWords(wait.begin.time, report_.nanoseconds),
+      report_.threads[wait.thread].tid);
+}
+
+}  // namespace
+
+void WriteLocksText(const LocksView& view, TextSink& sink) {
+  TextPrinter(view, sink.buffer()).Print();
+  sink.Commit();
+}
+
+}  // namespace flowback

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: MIT
+// Waits of threads for each other and how they are to be shown, as text, JSON or a picture.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "flowback/replay/threads.h"
+#include "replay/locks/locks.h"
+#include "replay/writers/text/code_words.h"
+
+namespace flowback {
+
+struct LockChanges;  // lock_changes.h
+
+// The view refers to these objects, which must outlive it.
+struct LocksView {
+  const LockReport* report = nullptr;
+  const Threads* threads = nullptr;
+  NameSources names;
+  std::string input;
+  const LockChanges* changes = nullptr;  // since a baseline; null: there is none
+  bool all = false;                      // also prints loops that are not told as waits
+  bool paths = false;                    // also prints the sums of each call path
+  size_t rows = 20;                      // of each list of the text
+  size_t width = 120;                    // of a line
+};
+
+// What all waits add up to.
+struct LockTotals {
+  uint64_t threads = 0;  // that waited
+  uint64_t life = 0;     // of these threads
+  LockSums sums;         // without quantiles and acquisitions
+};
+LockTotals TotalsOf(const LockReport& report);
+// Returns a part of `life` between 0 and 1.
+double WaitShare(uint64_t waiting, uint64_t life);
+
+// A function on the way to a lock, and where it stands in it.
+struct LockCaller {
+  std::string function;  // as the symbol or DWARF has it; empty: not known
+  CodeWords place;       // of the call
+  bool is_inlined = false;
+};
+
+// What a site is called.
+struct SiteWords {
+  std::string function;     // short
+  std::string inlined;      // the function of the lock's own code; empty: it is `function`'s
+  std::string caller;       // short; empty: not known
+  std::string source;       // "/src/srv.cc:14" of the call; empty: not known
+  std::string loop_source;  // the same of LockSite::address
+  CodeWords call;           // the place of the call
+  CodeWords loop;           // of LockSite::address
+  // "spin_lock() called at srv.cc:14".
+  std::string Short() const;
+};
+SiteWords WordsOf(const LocksView& view, const LockSite& site);
+
+// Returns the callers of the site's function on a path of LockReport::paths, the innermost first.
+std::vector<LockCaller> CallersOf(const LocksView& view, const LockSite& site, uint32_t path);
+// Returns the functions of a path, the innermost first.
+std::vector<std::string> FunctionsOf(const LocksView& view, uint32_t path);
+// Returns the longest wait at a site; null: it is not among those that are told one by one.
+const LockWait* LongestWait(const LockReport& report, uint32_t site);
+// Returns the holders of a site, the one that held it longest first.
+std::vector<const LockHolder*> HoldersOf(const LockReport& report, uint32_t site);
+// Returns the sums of a site by thread.
+std::vector<const LockSums*> ThreadSums(const LockReport& report, uint32_t site);
+// Returns the numbers of the sites with waits, or calls that acquire, the one with most waiting
+// first.
+std::vector<uint32_t> SitesByWaiting(const LockReport& report);
+
+std::string FunctionName(const LockReport& report, uint32_t function);  // empty: not known
+// "worker <- std::thread::_Invoker <- start_thread", of at most so many.
+std::string CallerWords(const std::vector<LockCaller>& callers, size_t most);
+// "srv 24261".
+std::string ThreadWords(const LocksView& view, uint32_t thread);
+std::string_view ThreadName(const LocksView& view, uint32_t thread);
+// "12.3 ms"; trips without times.
+std::string PercentWords(double share);  // "41 %", "3.4 %", "<0.1 %"
+// "1234567" as "1,234,567".
+std::string Grouped(uint64_t count);
+// Why a loop is not told as a wait: "it writes to memory".
+std::string_view ReasonWords(const OtherLoop& loop);
+const char* Name(WaitState state);
+const char* Name(LoopKind kind);
+bool MayWait(const OtherLoop& loop);  // it is doubtful, and not alone
+
+// Returns the sentences that begin the text.
+std::vector<std::string> LockSentences(const LocksView& view);
+// Returns the object that --json prints, without a newline.
+std::string LocksJson(const LocksView& view);
+
+}  // namespace flowback

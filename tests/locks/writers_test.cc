@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: MIT
+// What is said of waits, in text and JSON, of reports made by hand.
+#include "replay/writers/writers.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "replay/writers/locks/lock_changes.h"
+#include "tests/locks/made_report.h"
+
+namespace flowback::test {
+namespace {
+
+using nlohmann::json;
+
+json JsonOf(const MadeReport& made) { return json::parse(LocksJson(made.View())); }
+
+// Three threads wait at two sites; the first of them holds the lock mostly.
+MadeReport Busy() {
+  MadeReport made(4);
+  const uint32_t lock = made.Site("spin_lock", "worker", "start_thread");
+  const uint32_t other = made.Site("pthread_mutex_lock", "log_line", "worker");
+  for (const uint32_t thread : {1U, 2U, 3U}) made.Wait(lock, thread, 380'000, 1000);
+  made.Wait(other, 1, 90'000, 20);
+  made.Holder(lock, 0, 800'000, 700'000, "malloc");
+  made.Holder(lock, 2, 300'000, 0, "free");
+  made.Holder(lock, 3, 200'000, 0, "free");
+  return made;
+}
+
+TEST(LockSentences, FirstOneAnswersWhoWaitedForWhom) {
+  EXPECT_EQ(Busy().FirstSentence(),
+            "3 threads spent 41 % of their time waiting: 38 % for spin_lock() called at 0x401050 "
+            "(worker <- start_thread), held mostly by srv 101 in malloc.");
+}
+
+TEST(LockSentences, OfOneThreadAtOneSite) {
+  MadeReport made(2);
+  made.Wait(made.Site("spin_lock", "worker", "start_thread"), 1, 25'000, 7);
+  EXPECT_EQ(made.FirstSentence(),
+            "1 thread spent 2.5 % of its time waiting for spin_lock() called at 0x401050 (worker "
+            "<- start_thread).");
+}
+
+TEST(LockSentences, WhereNobodyWaited) {
+  MadeReport made(3);
+  EXPECT_EQ(made.FirstSentence(),
+            "No thread waited for another one: 3 threads, 3,000,000 instructions looked at.");
+  OtherLoop loop;
+  loop.function = made.Function("poll_ring");
+  loop.trips = 17;
+  loop.verdict = {.kind = LoopKind::kDoubtful, .reason = LoopReason::kUnknownCode};
+  made.report.loops.push_back(loop);
+  loop.alone = true;
+  made.report.loops.push_back(loop);
+  EXPECT_EQ(LockSentences(made.View())[1], "1 loop may be a wait: --all lists it.");
+  LocksView view = made.View();
+  view.all = true;
+  StringSink sink;
+  WriteLocksText(view, sink);
+  EXPECT_TRUE(sink.text().contains("it may be a wait: an instruction whose effects"))
+      << sink.text();
+  EXPECT_TRUE(sink.text().contains("no other thread that could end it")) << sink.text();
+}
+
+TEST(LockSentences, WithoutTimesOfTripsAlone) {
+  MadeReport made = Busy();
+  made.TakeTimes();
+  EXPECT_EQ(made.FirstSentence(),
+            "3 threads waited and went round loops 3,020 times, 3,000 of them for spin_lock() "
+            "called at 0x401050 (worker <- start_thread).");
+  const std::string text = made.Text();
+  EXPECT_TRUE(text.contains("The trace has no times")) << text;
+  EXPECT_FALSE(text.contains("longest waits") || text.contains(" ns")) << text;
+}
+
+TEST(LockSentences, EmulatedTimesAreNoneOfAnUndisturbedRun) {
+  MadeReport made = Busy();
+  made.report.emulated = true;
+  EXPECT_TRUE(made.Text().contains("The recording is emulated")) << made.Text();
+}
+
+TEST(LockSentences, ADeadlockIsSaidFirst) {
+  MadeReport made(2);
+  const uint32_t first = made.Site("pthread_mutex_lock", "left", "main");
+  const uint32_t second = made.Site("pthread_mutex_lock", "right", "main");
+  made.Wait(first, 0, 400'000, 0, WaitState::kCutByEnd);
+  made.Wait(second, 1, 300'000, 0, WaitState::kCutByEnd);
+  made.report.cycles.push_back({.waits = {0, 1}});
+  EXPECT_EQ(made.FirstSentence(),
+            "Deadlock: srv 101 and srv 102 wait for each other until the end: srv 101 waits for "
+            "srv 102 in pthread_mutex_lock() called at 0x401050 since 5.000000000 and srv 102 "
+            "waits for srv 101 in pthread_mutex_lock() called at 0x401150 since 5.000001000.");
+  EXPECT_FALSE(made.Text().contains("still waited")) << made.Text();
+  EXPECT_EQ(JsonOf(made)["deadlocks"], json::parse("[[0,1]]"));
+}
+
+TEST(LockSentences, WaitsThatWereNotSeenWhole) {
+  MadeReport made(2);
+  const uint32_t lock = made.Site("spin_lock", "worker", "start_thread");
+  made.Wait(lock, 0, 10'000, 5, WaitState::kLost);
+  made.Wait(lock, 1, 20'000, 5, WaitState::kCutByEnd);
+  const std::string text = made.Text();
+  EXPECT_TRUE(text.contains("1 cut by its end and 1 cut by a loss")) << text;
+  EXPECT_TRUE(text.contains("1 thread still waited when the trace ended: srv 102")) << text;
+  EXPECT_TRUE(text.contains("cut by a loss, at least")) << text;
+}
+
+TEST(LockText, HasSitesThreadsHoldersAndTheLongestWaits) {
+  const std::string text = Busy().Text();
+  for (const char* const part :
+       {"1. spin_lock() called at 0x401050 (worker <- start_thread)",
+        "2. pthread_mutex_lock() called at 0x401150 (log_line <- worker)",
+        "held by srv 101 for 61 % in malloc; one of srv 101, srv 103", "threads that waited",
+        "longest waits", "timeline work.data --at 5.000000000 --tid 102"})
+    EXPECT_TRUE(text.contains(part)) << part << "\n" << text;
+}
+
+TEST(LockText, PathsArePrintedWhereTheyAreAskedFor) {
+  MadeReport made = Busy();
+  LockSums sums = made.report.site_sums.front();
+  sums.path = made.report.worst.front().path;
+  made.report.path_sums.push_back(sums);
+  LocksView view = made.View();
+  view.paths = true;
+  StringSink sink;
+  WriteLocksText(view, sink);
+  EXPECT_TRUE(
+      sink.text().contains("path with 1.14 ms (100 % of the site's), 3 waits\n"
+                           "      worker (0x401050)\n"
+                           "      start_thread (0x400010)\n"))
+      << sink.text();
+  EXPECT_EQ(json::parse(LocksJson(view))["sites"][0]["paths"][0]["callers"][0], "worker");
+}
+
+TEST(LockJson, HasTheDocumentedShape) {
+  const json all = JsonOf(Busy());
+  EXPECT_EQ(all["schema"], "flowback.locks/1");
+  EXPECT_EQ(all["waits"]["waits"], 4);
+  EXPECT_EQ(all["waits"]["waiting"], 1'230'000);
+  EXPECT_EQ(all["waits"]["life"], 3'000'000);
+  const json& site = all["sites"][0];
+  EXPECT_EQ(site["function"], "spin_lock");
+  EXPECT_EQ(site["caller"], "worker");
+  EXPECT_EQ(site["address"], "401000");
+  EXPECT_EQ(site["call"], "401050");
+  EXPECT_EQ(site["callers"], json::parse(R"(["worker","start_thread"])"));
+  EXPECT_TRUE(site["acquisitions"].is_null());
+  EXPECT_EQ(site["states"]["whole"], 3);
+  EXPECT_EQ(site["threads"].size(), 3);
+  EXPECT_EQ(site["threads"][0]["tid"], 102);
+  EXPECT_EQ(site["holders"][0]["tid"], 101);
+  EXPECT_EQ(site["holders"][0]["certain"], 700'000);
+  EXPECT_EQ(site["holders"][0]["callers"][0], "malloc");
+  EXPECT_EQ(all["threads"].size(), 4);
+  EXPECT_EQ(all["worst"][0]["site"], 0);
+  EXPECT_EQ(all["worst"][0]["begin"], 5'000'000'000);
+  EXPECT_TRUE(all["worst"][0]["holder"].is_null());
+  EXPECT_TRUE(all["changes"].is_null());
+}
+
+TEST(LockChanges, SitesAreMatchedByNames) {
+  MadeReport old(2);
+  old.Wait(old.Site("spin_lock", "worker", "main"), 0, 50'000, 1);
+  old.Wait(old.Site("gone_lock", "worker", "main"), 0, 10'000, 1);
+  old.report.site_sums[0].acquisitions = 10;
+  MadeReport now(2);
+  now.Wait(now.Site("new_lock", "worker", "main"), 0, 20'000, 1);
+  now.Wait(now.Site("spin_lock", "worker", "main"), 0, 380'000, 1);
+  now.report.site_sums[1].acquisitions = 10;
+  LocksView before = old.View();
+  before.input = "old.data";
+  const LockChanges changes = LockChanges::Between(FiguresOf(before), FiguresOf(now.View()));
+  EXPECT_EQ(ChangeSentences(changes, true),
+            (std::vector<std::string>{
+                "Waiting got worse: 40 % of the time of the threads that waited, 6.0 % in "
+                "old.data.",
+                "Worse: spin_lock in worker: 38 % of the time rather than 5.0 %; 38.0 us an "
+                "acquisition rather than 5.00 us.",
+                "New: new_lock in worker (2.0 % of the time).",
+                "Gone: gone_lock in worker (it was 1.0 %)."}));
+  LocksView view = now.View();
+  view.changes = &changes;
+  EXPECT_TRUE(LockSentences(view).front().starts_with("Waiting got worse"));
+  const json told = json::parse(LocksJson(view))["changes"];
+  EXPECT_EQ(told["trend"], "worse");
+  EXPECT_EQ(told["sites"][0]["per_acquisition"], 38'000);
+}
+
+TEST(LockChanges, TheSameRecordingIsTheSame) {
+  const MadeReport made = Busy();
+  const LockFigures figures = FiguresOf(made.View());
+  const auto sentences = ChangeSentences(LockChanges::Between(figures, figures), true);
+  ASSERT_EQ(sentences.size(), 1);
+  EXPECT_TRUE(sentences.front().starts_with("Waiting is about the same")) << sentences.front();
+}
+
+}  // namespace
+}  // namespace flowback::test
