@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: MIT
+// Instructions that compute from their operands, atomic ones among them.
+#include <bit>
+
+#include "decode/instruction/x86/step_maker.h"
+
+namespace flowback::x86 {
+
+void StepMaker::MakeBinary(StepOperation operation, StepOperation flags) {
+  const StepOperand a = Read(0);
+  const StepOperand b = Read(1);
+  const StepOperand result = Compute(operation, Bits(0), a, b);
+  if (flags == StepOperation::kFlagsOfResult)
+    SetFlags(flags, Bits(0), result);
+  else
+    SetFlags(flags, Bits(0), a, b);
+  if (Writes(Operand(0))) Write(0, result);
+}
+
+void StepMaker::MakeShift(StepOperation operation) {
+  const StepOperand amount =
+      Compute(StepOperation::kAnd, 8, Read(1), ConstantOperand(Bits(0) == 64 ? 63 : 31));
+  const StepOperand result = Compute(operation, Bits(0), Read(0), amount);
+  SetFlags(StepOperation::kFlagsOfZeroSign, Bits(0), result);
+  Write(0, result);
+}
+
+void StepMaker::MakeStep(StepOperation operation) {
+  const StepOperand result = Compute(operation, Bits(0), Read(0), ConstantOperand(1));
+  SetFlags(StepOperation::kFlagsOfZeroSign, Bits(0), result);
+  Write(0, result);
+}
+
+void StepMaker::MakeNegate() {
+  const StepOperand a = Read(0);
+  const StepOperand result = Compute(StepOperation::kSubtract, Bits(0), ConstantOperand(0), a);
+  SetFlags(StepOperation::kFlagsOfDifference, Bits(0), ConstantOperand(0), a);
+  Write(0, result);
+}
+
+void StepMaker::MakeMove(bool sign_extends) {
+  StepOperand value = Read(1);
+  if (sign_extends)
+    value = Compute(StepOperation::kSignExtend, Bits(0), value, ConstantOperand(Bits(1)));
+  Write(0, value);
+}
+
+void StepMaker::MakeExchange() {
+  const StepOperand a = Compute(StepOperation::kCopy, Bits(0), Read(0));
+  const StepOperand b = Compute(StepOperation::kCopy, Bits(1), Read(1));
+  Write(0, b);
+  Write(1, a);
+}
+
+void StepMaker::MakeExchangeAdd() {
+  const StepOperand a = Compute(StepOperation::kCopy, Bits(0), Read(0));
+  const StepOperand b = Read(1);
+  const StepOperand sum = Compute(StepOperation::kAdd, Bits(0), a, b);
+  SetFlags(StepOperation::kFlagsOfSum, Bits(0), a, b);
+  Write(1, a);
+  Write(0, sum);
+}
+
+// The accumulator holds the memory's old value afterwards in either case: where they were equal, it
+// did before.
+void StepMaker::MakeCompareExchange() {
+  const StepOperand old = Compute(StepOperation::kCopy, Bits(0), Read(0));
+  StepOperand accumulator = RegisterOperand(0, Bits(0));
+  accumulator.merges = Bits(0) < 32;
+  SetFlags(StepOperation::kFlagsOfDifference, Bits(0), accumulator, old);
+  if (IsMemory(Operand(0))) {
+    MachineStep& step = Add(StepKind::kStoreIf);
+    step.condition = step_condition::kZero;
+    step.a = OperandOf(Operand(1).reg.value, mode_);
+    step.b = kFlagsOperand;
+    step.memory = AddressOf(Operand(0));
+    step.bits = BytesOf(Bits(0));
+    step.atomic = true;
+  } else {
+    Write(0, Compute(StepOperation::kOther, Bits(0), old, accumulator, Read(1)));
+  }
+  ComputeTo(accumulator, StepOperation::kCopy, Bits(0), old);
+}
+
+// CMPXCHG8B and CMPXCHG16B: the two halves are compared as one value.
+void StepMaker::MakeCompareExchangePair() {
+  const unsigned half = Bits(0) / 2;
+  StepAddress upper_address = AddressOf(Operand(0));
+  upper_address.displacement += half / 8;
+  atomic_ = true;
+  const StepOperand low = Load(AddressOf(Operand(0)), half);
+  const StepOperand high = Load(upper_address, half);
+  const StepOperand a = RegisterOperand(0, half);
+  const StepOperand d = RegisterOperand(2, half);
+  const StepOperand differs =
+      Compute(StepOperation::kOr, half, Compute(StepOperation::kXor, half, low, a),
+              Compute(StepOperation::kXor, half, high, d));
+  SetFlags(StepOperation::kFlagsOfZeroSign, half, differs);
+  for (const bool upper : {false, true}) {
+    MachineStep& step = Add(StepKind::kStoreIf);
+    step.condition = step_condition::kZero;
+    step.a = RegisterOperand(upper ? 1 : 3, half);
+    step.b = kFlagsOperand;
+    step.memory = upper ? upper_address : AddressOf(Operand(0));
+    step.bits = BytesOf(half);
+    step.atomic = true;
+  }
+  ComputeTo(a, StepOperation::kCopy, half, low);
+  ComputeTo(d, StepOperation::kCopy, half, high);
+}
+
+void StepMaker::MakeBitTest() {
+  const StepOperand index = Read(1);
+  StepOperand old;
+  StepAddress address;
+  if (IsMemory(Operand(0))) {
+    address = AddressOf(Operand(0));
+    if (!IsImmediate(1)) {
+      const StepOperand offset =
+          Compute(StepOperation::kMultiply, 64,
+                  Compute(StepOperation::kShiftRightSigned, 64, index,
+                          ConstantOperand(static_cast<unsigned>(std::countr_zero(Bits(0))))),
+                  ConstantOperand(Bits(0) / 8));
+      MachineStep& sum = Add(StepKind::kAddress);
+      sum.memory = address;
+      sum.to = Temporary(bits_);
+      const StepOperand base = sum.to;
+      address = {.base = base, .index = offset};
+    }
+    old = Load(address, Bits(0));
+  } else {
+    old = Compute(StepOperation::kCopy, Bits(0), Read(0));
+  }
+  SetFlags(StepOperation::kFlagsOfCarry, 1, Compute(StepOperation::kBit, Bits(0), old, index));
+  if (decoded_.instruction.mnemonic == ZYDIS_MNEMONIC_BT) return;
+  StepOperand single = Compute(StepOperation::kSingleBit, Bits(0), index);
+  StepOperation operation = StepOperation::kOr;
+  if (decoded_.instruction.mnemonic == ZYDIS_MNEMONIC_BTC) operation = StepOperation::kXor;
+  if (decoded_.instruction.mnemonic == ZYDIS_MNEMONIC_BTR) {
+    operation = StepOperation::kAnd;
+    single = Compute(StepOperation::kXor, Bits(0), single, ConstantOperand(~uint64_t{0}));
+  }
+  const StepOperand result = Compute(operation, Bits(0), old, single);
+  if (IsMemory(Operand(0)))
+    Store(address, Bits(0), result);
+  else
+    Write(0, result);
+}
+
+void StepMaker::MakeMultiply() {
+  if (decoded_.instruction.operand_count_visible < 2) return MakeOther();
+  const bool three = decoded_.instruction.operand_count_visible == 3;
+  const StepOperand result =
+      Compute(StepOperation::kMultiply, Bits(0), Read(three ? 1 : 0), Read(three ? 2 : 1));
+  ComputeTo(kFlagsOperand, StepOperation::kOther, 64, result);
+  Write(0, result);
+}
+
+// Whether it was one that computes from operands.
+bool StepMaker::MakeSimple() {
+  using enum StepOperation;
+  switch (decoded_.instruction.mnemonic) {
+    case ZYDIS_MNEMONIC_MOV:
+    case ZYDIS_MNEMONIC_MOVZX:
+      MakeMove(false);
+      return true;
+    case ZYDIS_MNEMONIC_MOVSX:
+    case ZYDIS_MNEMONIC_MOVSXD:
+      MakeMove(true);
+      return true;
+    case ZYDIS_MNEMONIC_LEA: {
+      const StepOperand value = Temporary(64);
+      MachineStep& step = Add(StepKind::kAddress);
+      step.to = value;
+      step.memory = AddressOf(Operand(1));
+      step.memory.segment = {};
+      Write(0, value);
+      return true;
+    }
+    case ZYDIS_MNEMONIC_ADD:
+      MakeBinary(kAdd, kFlagsOfSum);
+      return true;
+    case ZYDIS_MNEMONIC_SUB:
+    case ZYDIS_MNEMONIC_CMP:
+      MakeBinary(kSubtract, kFlagsOfDifference);
+      return true;
+    case ZYDIS_MNEMONIC_AND:
+    case ZYDIS_MNEMONIC_TEST:
+      MakeBinary(kAnd, kFlagsOfResult);
+      return true;
+    case ZYDIS_MNEMONIC_OR:
+      MakeBinary(kOr, kFlagsOfResult);
+      return true;
+    case ZYDIS_MNEMONIC_XOR:
+      MakeBinary(kXor, kFlagsOfResult);
+      return true;
+    case ZYDIS_MNEMONIC_INC:
+      MakeStep(kAdd);
+      return true;
+    case ZYDIS_MNEMONIC_DEC:
+      MakeStep(kSubtract);
+      return true;
+    case ZYDIS_MNEMONIC_NEG:
+      MakeNegate();
+      return true;
+    case ZYDIS_MNEMONIC_NOT:
+      Write(0, Compute(kXor, Bits(0), Read(0), ConstantOperand(~uint64_t{0})));
+      return true;
+    case ZYDIS_MNEMONIC_SHL:
+      MakeShift(kShiftLeft);
+      return true;
+    case ZYDIS_MNEMONIC_SHR:
+      MakeShift(kShiftRight);
+      return true;
+    case ZYDIS_MNEMONIC_SAR:
+      MakeShift(kShiftRightSigned);
+      return true;
+    case ZYDIS_MNEMONIC_IMUL:
+      MakeMultiply();
+      return true;
+    case ZYDIS_MNEMONIC_XCHG:
+      MakeExchange();
+      return true;
+    case ZYDIS_MNEMONIC_XADD:
+      MakeExchangeAdd();
+      return true;
+    case ZYDIS_MNEMONIC_CMPXCHG:
+      MakeCompareExchange();
+      return true;
+    case ZYDIS_MNEMONIC_CMPXCHG8B:
+    case ZYDIS_MNEMONIC_CMPXCHG16B:
+      MakeCompareExchangePair();
+      return true;
+    case ZYDIS_MNEMONIC_BT:
+    case ZYDIS_MNEMONIC_BTS:
+    case ZYDIS_MNEMONIC_BTR:
+    case ZYDIS_MNEMONIC_BTC:
+      MakeBitTest();
+      return true;
+    default:
+      break;
+  }
+  return false;
+}
+
+}  // namespace flowback::x86

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: MIT
+// Makes the steps of an x86 instruction from what Zydis says of it.
+//
+// Zydis names every operand that an instruction reads or writes, the hidden ones included. The
+// instructions that MakeSimple and MakeControl know are exact; for all others each written operand
+// becomes something that depends on all that are read.
+#pragma once
+
+#include <Zydis/Zydis.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#include "decode/instruction/effects.h"
+#include "decode/instruction/x86/full_decode.h"
+#include "flowback/model/code_mode.h"
+
+namespace flowback::x86 {
+
+// Returns step_register::kOtherState for registers that have no number of their own.
+StepOperand OperandOf(ZydisRegister reg, CodeMode mode);
+bool IsAtomic(const FullDecode& decoded);
+bool IsPause(ZydisMnemonic mnemonic);
+
+inline bool IsMemory(const ZydisDecodedOperand& operand) {
+  return operand.type == ZYDIS_OPERAND_TYPE_MEMORY &&
+         (operand.mem.type == ZYDIS_MEMOP_TYPE_MEM || operand.mem.type == ZYDIS_MEMOP_TYPE_VSIB);
+}
+
+inline bool Reads(const ZydisDecodedOperand& operand) {
+  return (operand.actions & ZYDIS_OPERAND_ACTION_MASK_READ) != 0;
+}
+
+inline bool Writes(const ZydisDecodedOperand& operand) {
+  return (operand.actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) != 0;
+}
+
+// Loads and stores count bytes. What is larger than a register saves the processor's state.
+inline uint8_t BytesOf(unsigned bits) { return static_cast<uint8_t>(std::min(bits / 8, 255U)); }
+
+inline constexpr StepOperand kFlagsOperand = RegisterOperand(step_register::kFlags, 64);
+
+// Makes the steps of one instruction.
+class StepMaker {
+ public:
+  StepMaker(const FullDecode& decoded, uint64_t address, CodeMode mode, InstructionEffects& effects)
+      : decoded_(decoded),
+        mode_(mode),
+        bits_(TraitsOf(mode).bits),
+        next_((address + decoded.instruction.length) & TraitsOf(mode).address_mask),
+        atomic_(IsAtomic(decoded)),
+        effects_(effects) {}
+
+  void Make();
+
+ private:
+  const ZydisDecodedOperand& Operand(size_t i) const { return decoded_.operands[i]; }
+  unsigned Bits(size_t i) const { return Operand(i).size; }
+  uint8_t Condition() const { return decoded_.instruction.opcode & 15; }
+  bool IsImmediate(size_t i) const { return Operand(i).type == ZYDIS_OPERAND_TYPE_IMMEDIATE; }
+  StepOperand Pointer(uint8_t number) const { return RegisterOperand(number, bits_); }
+
+  MachineStep& Add(StepKind kind) {
+    effects_.steps.push_back({.kind = kind});
+    return effects_.steps.back();
+  }
+  StepOperand Temporary(unsigned bits) {
+    return RegisterOperand(step_register::kTemporary + temporaries_++ % kTemporaries, bits);
+  }
+  StepOperand Compute(StepOperation operation, unsigned bits, StepOperand a, StepOperand b = {},
+                      StepOperand c = {}, uint8_t condition = 0) {
+    const StepOperand to = Temporary(bits);
+    ComputeTo(to, operation, bits, a, b, c, condition);
+    return to;
+  }
+  void ComputeTo(StepOperand to, StepOperation operation, unsigned bits, StepOperand a,
+                 StepOperand b = {}, StepOperand c = {}, uint8_t condition = 0) {
+    MachineStep& step = Add(StepKind::kCompute);
+    step.operation = operation;
+    step.condition = condition;
+    step.bits = static_cast<uint8_t>(std::min(bits, 64U));
+    step.to = to;
+    step.a = a;
+    step.b = b;
+    step.c = c;
+    step.constant = decoded_.instruction.mnemonic;
+  }
+  void SetFlags(StepOperation operation, unsigned bits, StepOperand a, StepOperand b = {}) {
+    ComputeTo(kFlagsOperand, operation, bits, a, b);
+  }
+
+  StepAddress AddressOf(const ZydisDecodedOperand& operand) const;
+  StepOperand Load(const StepAddress& address, unsigned bits);
+  void Store(const StepAddress& address, unsigned bits, StepOperand value);
+  StepOperand Read(size_t i);
+  void Write(size_t i, StepOperand value);
+
+  void MakeBinary(StepOperation operation, StepOperation flags);
+  void MakeShift(StepOperation operation);
+  void MakeStep(StepOperation operation);  // INC and DEC
+  void MakeNegate();
+  void MakeMove(bool sign_extends);
+  void MakeExchange();
+  void MakeExchangeAdd();
+  void MakeCompareExchange();
+  void MakeCompareExchangePair();
+  void MakeBitTest();
+  void MakeMultiply();
+  void MakeBranch();
+  void MakeCounted();
+  void MakeJump();
+  void MakeCall();
+  void MakeReturn();
+  void MakePush(StepOperand value, unsigned bits);
+  StepOperand MakePop(unsigned bits);
+  void MakeSystemCall();
+  void MakeInput(StepKind kind);
+  void MakeOther();
+  bool MakeSimple();
+  bool MakeControl();
+
+  static constexpr unsigned kTemporaries = step_register::kCount - step_register::kTemporary;
+
+  const FullDecode& decoded_;
+  CodeMode mode_;
+  unsigned bits_;
+  uint64_t next_;
+  bool atomic_;
+  InstructionEffects& effects_;
+  unsigned temporaries_ = 0;
+};
+
+}  // namespace flowback::x86

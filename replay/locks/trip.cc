@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: MIT
+// The trip is executed with values that have names instead of numbers (trip_state.h), several times
+// in a row, as the thread would if nobody else wrote to memory. Then each condition is looked at in
+// all of these executions:
+//
+//  * It is the same value in the last two: then it is so for ever. If memory is in it, that memory
+//    is what the thread waits for.
+//  * It became a constant with which the jump would go the other way: the trip does not repeat by
+//    itself. Either another thread came in between (a compare and swap failed that would not have),
+//    or the trip itself makes an end (it exchanged a pointer for null).
+//  * It is another value each time. Counters may do that in a wait that gives up some day; walking
+//    through memory, or computing, is work.
+//
+// One more execution, in which each load is a value of its own, shows which loads a condition
+// depends on, however constants fold.
+#include "replay/locks/trip.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <vector>
+
+#include "decode/instruction/effects.h"
+#include "replay/locks/trip_changes.h"
+#include "replay/locks/trip_state.h"
+#include "replay/locks/trip_values.h"
+
+namespace flowback {
+namespace {
+
+constexpr size_t kMostInstructions = 2000;
+// The first may still see what was before the loop, the second what the first left in registers
+// that are read late.
+constexpr size_t kExecutions = 4;
+
+struct ReadTrip {
+  std::vector<TripInstruction> instructions;
+  LoopReason failed = LoopReason::kNone;
+};
+
+bool IsWithin(std::span<const TripPart> parts, uint64_t address) {
+  return std::ranges::any_of(parts, [&](const TripPart& part) {
+    return address >= part.address && address - part.address < part.code.size();
+  });
+}
+
+ReadTrip Read(std::span<const TripPart> parts) {
+  ReadTrip trip;
+  for (const TripPart& part : parts) {
+    for (size_t at = 0; at < part.code.size();) {
+      if (trip.instructions.size() == kMostInstructions) {
+        trip.failed = LoopReason::kTooLong;
+        return trip;
+      }
+      InstructionEffects effects;
+      const uint64_t address = part.address + at;
+      if (!EffectsOf(part.code.subspan(at), address, part.mode, effects) || effects.length == 0) {
+        trip.failed = LoopReason::kUnknownCode;
+        return trip;
+      }
+      at += effects.length;
+      TripInstruction instruction{.address = address,
+                                  .taken = part.taken && at >= part.code.size()};
+      for (const MachineStep& step : effects.steps) {
+        if (step.kind != StepKind::kBranch) continue;
+        const uint64_t other = instruction.taken ? part.address + at : step.constant;
+        instruction.stays = IsWithin(parts, other);
+      }
+      instruction.steps = std::move(effects.steps);
+      trip.instructions.push_back(std::move(instruction));
+    }
+  }
+  return trip;
+}
+
+// The trip with each load a value of its own.
+struct FreeTrip {
+  TripValues values;
+  TripLog log;
+  std::vector<Outcome> outcomes;
+
+  FreeTrip(std::span<const TripInstruction> trip, CodeMode mode) {
+    TripState(values, mode).Execute(trip, true, {}, log);
+    for (const TripAttempt& attempt : log.attempts) outcomes.push_back(OutcomeOf(attempt));
+  }
+
+  // Whether the attempt worked, as the way shows that the trip went.
+  Outcome OutcomeOf(const TripAttempt& attempt) {
+    if (Contradicts(attempt, true)) return Outcome::kFailed;
+    if (Contradicts(attempt, false)) return Outcome::kDone;
+    return Outcome::kUnknown;
+  }
+
+  bool Contradicts(const TripAttempt& attempt, bool done) {
+    const ValueId status = values.Constant(done ? 0 : 1);
+    const ValueId known = attempt.exclusive ? status
+                                            : values.Compute(StepOperation::kFlagsOfDifference, 64,
+                                                             status, values.Constant(0));
+    return std::ranges::any_of(log.conditions, [&](const TripCondition& condition) {
+      if (condition.indirect) return false;
+      const auto holds = values.ConstantOf(values.Replace(condition.value, attempt.decides, known));
+      return holds && (*holds != 0) != condition.taken;
+    });
+  }
+
+  bool Has(Outcome outcome) const { return std::ranges::find(outcomes, outcome) != outcomes.end(); }
+  bool DependsOn(size_t condition, ValueId value) const {
+    return AnyWithin(values, log.conditions[condition].value,
+                     [&](ValueId id) { return id == value; });
+  }
+  bool DependsOnFailure(size_t condition) const {
+    for (size_t i = 0; i < outcomes.size(); ++i)
+      if (outcomes[i] == Outcome::kFailed && DependsOn(condition, log.attempts[i].decides))
+        return true;
+    return false;
+  }
+  // On memory other than the stack.
+  bool DependsOnLoad(size_t condition) const {
+    return AnyWithin(values, log.conditions[condition].value, [&](ValueId id) {
+      return values[id].kind == ValueKind::kMemory && values[id].c != 0;
+    });
+  }
+  bool IsAtomicLoad(ValueId id) const {
+    return values[id].kind == ValueKind::kMemory && values[id].c != 0 &&
+           std::ranges::any_of(log.accesses, [&](const TripAccess& access) {
+             return access.atomic && !access.stores && access.load == values[id].c;
+           });
+  }
+  // What the condition looks at was exchanged for something else, and used as a pointer: whoever
+  // takes a lock does not.
+  bool FollowsExchanged(size_t condition) const {
+    return AnyWithin(values, log.conditions[condition].value, [&](ValueId id) {
+      return IsAtomicLoad(id) && std::ranges::any_of(log.accesses, [&](const TripAccess& access) {
+               return AnyWithin(values, access.base, [&](ValueId within) { return within == id; });
+             });
+    });
+  }
+};
+
+// What the conditions of a trip turned out to be.
+struct Deciders {
+  bool waits = false;          // memory that others may write
+  bool waits_outside = false;  // such a condition in the loop's own function
+  bool waits_within = false;   // such memory, but the condition does not leave the loop
+  bool waits_on_stack = false;
+  bool failed = false;     // an attempt that would not have failed without other threads
+  bool overtaken = false;  // loads that would have been the same without other threads
+  bool ends = false;       // the trip's own doing
+  bool counts = false;
+  bool reads_along = false;
+  bool clock = false;
+  bool random = false;
+};
+
+class TripJudge {
+ public:
+  TripJudge(std::span<const TripInstruction> trip, CodeMode mode)
+      : free_(trip, mode), state_(values_, mode) {
+    for (size_t i = 0; i < kExecutions; ++i) {
+      state_.Execute(trip, false, free_.outcomes, logs_[i]);
+      if (i == 0) first_.emplace(state_);
+      if (i == kExecutions - 2) before_last_.emplace(state_);
+    }
+  }
+
+  TripVerdict Judge();
+
+ private:
+  void Look(size_t i, const TripChanges& changes);
+  void LookAtSame(size_t i, const TripChanges& changes);
+  bool IsOpposite(size_t i) const;
+  bool IsOwnDoing(size_t i) const;
+  bool ChangesMemory();
+  bool StoresAtomically();
+  bool ReadsMemory() const { return !logs_[0].accesses.empty(); }
+  TripVerdict Verdict(LoopKind kind, LoopReason reason) const {
+    return {.kind = kind, .reason = reason, .pauses = free_.log.pauses, .atomic = free_.log.atomic};
+  }
+  TripVerdict Decide(const TripChanges& changes);
+  TripVerdict DecideQuiet();
+
+  FreeTrip free_;
+  TripValues values_;
+  TripState state_;
+  std::optional<TripState> first_;
+  std::optional<TripState> before_last_;
+  std::array<TripLog, kExecutions> logs_;
+  Deciders deciders_;
+  int depth_ = 0;
+};
+
+TripVerdict TripJudge::Judge() {
+  if (free_.log.asks_kernel) return Verdict(LoopKind::kWork, LoopReason::kSystemCall);
+  const bool failed = free_.Has(Outcome::kFailed);
+  if (free_.log.stores && !failed) return Verdict(LoopKind::kWork, LoopReason::kStores);
+  const TripChanges changes(values_, *first_);
+  for (const TripCondition& condition : free_.log.conditions)
+    depth_ = std::min(depth_, condition.depth);
+  for (size_t i = 0; i < free_.log.conditions.size(); ++i) Look(i, changes);
+  return Decide(changes);
+}
+
+bool TripJudge::IsOpposite(size_t i) const {
+  return std::ranges::any_of(logs_, [&](const TripLog& log) {
+    const TripCondition& condition = log.conditions[i];
+    const auto holds = values_.ConstantOf(condition.value);
+    return !condition.indirect && holds && (*holds != 0) != condition.taken;
+  });
+}
+
+void TripJudge::Look(size_t i, const TripChanges& changes) {
+  const TripCondition& last = logs_[kExecutions - 1].conditions[i];
+  const TripCondition& earlier = logs_[kExecutions - 2].conditions[i];
+  if (IsOpposite(i)) {
+    if (last.stays || !free_.DependsOnLoad(i)) return;
+    if (free_.DependsOnFailure(i))
+      deciders_.failed = true;
+    else if (StoresAtomically())
+      deciders_.ends = true;
+    else
+      deciders_.overtaken = true;
+    return;
+  }
+  if (IsOwnDoing(i)) {
+    (free_.FollowsExchanged(i) ? deciders_.ends : deciders_.waits) = true;
+    return;
+  }
+  if (values_.IsConstant(last.value)) return;
+  AnyWithin(values_, last.value, [&](ValueId id) {
+    deciders_.clock = deciders_.clock || values_[id].kind == ValueKind::kClock;
+    deciders_.random = deciders_.random || values_[id].kind == ValueKind::kRandom;
+    return false;
+  });
+  if (last.value == earlier.value) return LookAtSame(i, changes);
+  if (changes.ReadsAlong(last.value))
+    deciders_.reads_along = true;
+  else
+    deciders_.counts = true;
+}
+
+// The condition looks at what the trip's own atomic operation left in memory with the trip before:
+// it took the lock that is taken already.
+bool TripJudge::IsOwnDoing(size_t i) const {
+  const ValueId value = logs_[kExecutions - 1].conditions[i].value;
+  if (value != logs_[kExecutions - 2].conditions[i].value ||
+      value == logs_[0].conditions[i].value || !free_.DependsOnLoad(i) || !free_.log.atomic)
+    return false;
+  return !AnyWithin(values_, value,
+                    [&](ValueId id) { return values_[id].kind == ValueKind::kMemory; });
+}
+
+void TripJudge::LookAtSame(size_t i, const TripChanges&) {
+  const TripCondition& condition = logs_[kExecutions - 1].conditions[i];
+  if (condition.indirect) return;
+  bool shared = false;
+  bool stack = false;
+  AnyWithin(values_, condition.value, [&](ValueId id) {
+    const TripValue& value = values_[id];
+    if (value.kind != ValueKind::kMemory) return false;
+    (state_.IsStack(value.a, value.constant) ? stack : shared) = true;
+    return false;
+  });
+  if (stack && !shared) deciders_.waits_on_stack = true;
+  if (!shared) return;
+  (condition.stays ? deciders_.waits_within : deciders_.waits) = true;
+  if (!condition.stays && condition.depth == depth_) deciders_.waits_outside = true;
+}
+
+bool TripJudge::StoresAtomically() {
+  return std::ranges::any_of(logs_[0].accesses, [&](const TripAccess& access) {
+    return access.stores && first_->MemoryValue(access.base, access.offset, access.bytes) !=
+                                values_.Memory(access.base, access.offset, access.bytes, 0);
+  });
+}
+
+// Each trip leaves other values in memory, or values that none of its conditions looks at.
+bool TripJudge::ChangesMemory() {
+  const TripLog& log = logs_[kExecutions - 1];
+  return std::ranges::any_of(log.accesses, [&](const TripAccess& access) {
+    return access.stores && state_.MemoryValue(access.base, access.offset, access.bytes) !=
+                                before_last_->MemoryValue(access.base, access.offset, access.bytes);
+  });
+}
+
+TripVerdict TripJudge::Decide(const TripChanges& changes) {
+  if (deciders_.random) return Verdict(LoopKind::kWork, LoopReason::kReadsClock);
+  if (changes.works())
+    return Verdict(LoopKind::kWork,
+                   changes.reads_along() ? LoopReason::kChangesAddress : LoopReason::kCounts);
+  if (deciders_.reads_along) return Verdict(LoopKind::kWork, LoopReason::kChangesAddress);
+  if (deciders_.clock && !deciders_.waits_outside)
+    return Verdict(LoopKind::kDelay, LoopReason::kReadsClock);
+  if (deciders_.failed) return Verdict(LoopKind::kRetry, LoopReason::kNone);
+  if (free_.log.stores) return Verdict(LoopKind::kWork, LoopReason::kStores);
+  if (deciders_.ends) return Verdict(LoopKind::kWork, LoopReason::kEndsByItself);
+  if (ChangesMemory()) return Verdict(LoopKind::kDoubtful, LoopReason::kEndsByItself);
+  if (deciders_.overtaken) return Verdict(LoopKind::kRetry, LoopReason::kNone);
+  if (deciders_.waits) {
+    return StoresAtomically() && !free_.log.atomic
+               ? Verdict(LoopKind::kDoubtful, LoopReason::kStores)
+               : Verdict(LoopKind::kWait, LoopReason::kNone);
+  }
+  return DecideQuiet();
+}
+
+// No condition that leaves the loop depends on memory that others write.
+TripVerdict TripJudge::DecideQuiet() {
+  const bool lets_pass = free_.log.pauses || !ReadsMemory();
+  if (deciders_.counts)
+    return Verdict(lets_pass ? LoopKind::kDelay : LoopKind::kWork, LoopReason::kCounts);
+  if (StoresAtomically()) return Verdict(LoopKind::kDoubtful, LoopReason::kStores);
+  if (free_.Has(Outcome::kUnknown)) return Verdict(LoopKind::kDoubtful, LoopReason::kUnknownCode);
+  if (deciders_.waits_within || deciders_.waits_on_stack)
+    return Verdict(LoopKind::kWait, LoopReason::kNone);
+  return Verdict(free_.log.pauses ? LoopKind::kDelay : LoopKind::kWork, LoopReason::kReadsNothing);
+}
+
+}  // namespace
+
+TripVerdict JudgeTrip(std::span<const TripPart> parts) {
+  if (parts.empty()) return {};
+  const ReadTrip trip = Read(parts);
+  if (trip.failed != LoopReason::kNone) return {.kind = LoopKind::kDoubtful, .reason = trip.failed};
+  return TripJudge(trip.instructions, parts.front().mode).Judge();
+}
+
+BlockTraits TraitsOf(Bytes code, uint64_t, CodeMode mode) {
+  BlockTraits traits;
+  MemoryTraits one;
+  for (size_t at = 0;
+       at < code.size() && MemoryTraitsOf(code.subspan(at), mode, one) && one.length != 0;
+       at += one.length) {
+    traits.stores = traits.stores || one.stores;
+    traits.atomic = traits.atomic || one.atomic;
+    traits.pauses = traits.pauses || one.pauses;
+  }
+  return traits;
+}
+
+}  // namespace flowback
