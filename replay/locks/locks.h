@@ -100,7 +100,7 @@ struct LockHolder {
   uint32_t path = PathTree::kRoot;  // where it spent most of that time
 };
 
-// A piece of a thread's time: how much of it the thread waited.
+// A stretch of a thread's time: how much of it the thread waited.
 struct LockColumn {
   uint64_t spinning = 0;
   uint64_t sleeping = 0;
@@ -146,7 +146,7 @@ struct LockReport {
   std::vector<TimelineFunction> functions;
   std::vector<LockThread> threads;  // in the order of the flows
   std::vector<LockSite> sites;
-  std::vector<LockSums> site_sums;  // of each site
+  std::vector<LockSums> site_sums;  // of each site, by its number
   std::vector<LockSums> sums;       // by site and thread: by waiting time, most first; without
                                     // times by trips
   std::vector<LockSums> path_sums;  // by site and path, likewise, where LockOptions::paths asks

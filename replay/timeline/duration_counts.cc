@@ -35,23 +35,30 @@ std::vector<DurationCounts::Slot> DurationCounts::Sorted() const {
   return sorted;
 }
 
+// Returns the value of which `rank` are smaller.
+uint64_t DurationCounts::ValueAt(const std::vector<Slot>& sorted, uint64_t rank) const {
+  uint64_t before = 0;
+  for (const Slot& slot : sorted) {
+    before += slot.count;
+    if (before > rank) return std::clamp(LeastOf(slot.bucket), min_, max_);
+  }
+  return max_;
+}
+
 CallDurations DurationCounts::Take() const {
   if (count_ == 0) return {};
   const std::vector<Slot> sorted = Sorted();
-  // The value of which `rank` are smaller.
-  const auto quantile = [&](uint64_t rank) {
-    uint64_t before = 0;
-    for (const Slot& slot : sorted) {
-      before += slot.count;
-      if (before > rank) return std::clamp(LeastOf(slot.bucket), min_, max_);
-    }
-    return max_;
-  };
   return {.count = count_,
           .min = min_,
-          .median = quantile((count_ - 1) / 2),
-          .p99 = quantile((count_ - 1) - (count_ - 1) / 100),
+          .median = ValueAt(sorted, (count_ - 1) / 2),
+          .p99 = ValueAt(sorted, (count_ - 1) - (count_ - 1) / 100),
           .max = max_};
+}
+
+uint64_t DurationCounts::Quantile(double share) const {
+  if (count_ == 0) return 0;
+  const auto rank = static_cast<uint64_t>(share * static_cast<double>(count_ - 1) + 0.5);
+  return ValueAt(Sorted(), std::min(rank, count_ - 1));
 }
 
 }  // namespace flowback

@@ -25,6 +25,8 @@ class DurationCounts {
   }
   void Add(const DurationCounts& other);
   CallDurations Take() const;
+  // Returns the value that the given share of them does not exceed; 0: there is none.
+  uint64_t Quantile(double share) const;
 
  private:
   struct Slot {
@@ -56,6 +58,7 @@ class DurationCounts {
   }
   void Grow();
   std::vector<Slot> Sorted() const;
+  uint64_t ValueAt(const std::vector<Slot>& sorted, uint64_t rank) const;
 
   std::vector<Slot> slots_;  // a power of two of them, or none
   size_t used_ = 0;

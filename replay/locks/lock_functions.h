@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT
+// Which functions belong to locks, by their names: what cannot be told from code alone.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace flowback {
+
+// What a function does for its caller.
+enum class LockUse : uint8_t {
+  kNone,      // it is none of them
+  kAcquires,  // when it has returned, its caller holds something
+  kTries,     // likewise, unless it returns that it failed
+  kReleases,
+  kWaits,  // for a moment, and nothing is held: a condition, a barrier, a thread's end
+  kWakes,  // those that wait
+};
+
+struct LockFunction {
+  LockUse use = LockUse::kNone;
+  std::string_view family;  // empty: nothing is held
+
+  bool waits() const { return use == LockUse::kAcquires || use == LockUse::kWaits; }
+};
+
+// `name` as TimelineFunction has it. Thread-safe.
+LockFunction LockFunctionOf(std::string_view name);
+
+}  // namespace flowback

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: MIT
+#include "replay/locks/lock_holders.h"
+
+#include <algorithm>
+#include <set>
+
+namespace flowback {
+
+void LockHolders::OnAcquired(uint32_t thread, std::string_view family, uint32_t site, uint64_t time,
+                             bool likely) {
+  held_[{thread, family}].push_back(
+      {.thread = thread, .site = site, .begin = time, .end = time, .likely = likely});
+}
+
+// Of several that it holds, the one that it acquired last is taken to be released.
+void LockHolders::OnReleased(uint32_t thread, std::string_view family, uint64_t time) {
+  std::vector<Hold>& held = held_[{thread, family}];
+  if (held.empty()) return;
+  Hold hold = held.back();
+  held.pop_back();
+  hold.end = std::max(time, hold.begin);
+  if (kept_++ < kMost) families_[family].holds.push_back(hold);
+}
+
+void LockHolders::OnWait(const LockWait& wait, std::string_view family) {
+  if (kept_++ >= kMost) return;
+  families_[family].waits.push_back({.thread = wait.thread,
+                                     .site = wait.site,
+                                     .begin = wait.begin.time,
+                                     .end = wait.end.time,
+                                     .position = wait.position,
+                                     .open = wait.state == WaitState::kCutByEnd});
+}
+
+void LockHolders::OnThreadEnd(uint32_t thread, uint64_t time) {
+  for (auto& [key, held] : held_) {
+    if (key.first != thread) continue;
+    while (!held.empty()) OnReleased(thread, key.second, time);
+  }
+}
+
+// Goes through what one family of one recording did, in the order of time.
+class LockHolders::Sweep {
+ public:
+  Sweep(const Family& family, const LockReport& report) : family_(family), report_(report) {
+    for (uint32_t i = 0; i < family.holds.size(); ++i) {
+      const Hold& hold = family.holds[i];
+      if (hold.begin == hold.end) continue;
+      moments_.push_back({hold.begin, kHoldBegins, i});
+      moments_.push_back({hold.end, kHoldEnds, i});
+    }
+    for (uint32_t i = 0; i < family.waits.size(); ++i) {
+      const Waiting& wait = family.waits[i];
+      if (wait.begin == wait.end) continue;
+      moments_.push_back({wait.begin, kWaitBegins, i});
+      moments_.push_back({wait.end, kWaitEnds, i});
+    }
+    std::ranges::sort(moments_, {}, [](const Moment& each) {
+      return std::tuple(each.time, each.what, each.number);
+    });
+  }
+
+  // Returns false if that would take too long. Calls give(wait, thread, time, is_only) for each
+  // time in which a thread held something while the wait went on.
+  template <typename Give>
+  bool Run(Give&& give) {
+    uint64_t steps = 0;
+    uint64_t now = 0;
+    for (const Moment& moment : moments_) {
+      if (moment.time > now && !waits_.empty() && !holders_.empty()) {
+        steps += waits_.size() * holders_.size();
+        if (steps > kMostSteps) return false;
+        for (const uint32_t wait : waits_) GiveTo(wait, moment.time - now, give);
+      }
+      now = moment.time;
+      Pass(moment);
+    }
+    return true;
+  }
+
+ private:
+  enum What : uint8_t { kHoldEnds, kWaitEnds, kHoldBegins, kWaitBegins };
+  struct Moment {
+    uint64_t time = 0;
+    What what{};
+    uint32_t number = 0;
+  };
+
+  void Pass(const Moment& moment) {
+    switch (moment.what) {
+      case kHoldBegins:
+        ++holders_[family_.holds[moment.number].thread];
+        return;
+      case kHoldEnds: {
+        const auto at = holders_.find(family_.holds[moment.number].thread);
+        if (--at->second == 0) holders_.erase(at);
+        return;
+      }
+      case kWaitBegins:
+        waits_.insert(moment.number);
+        return;
+      case kWaitEnds:
+        waits_.erase(moment.number);
+        return;
+    }
+  }
+
+  template <typename Give>
+  void GiveTo(uint32_t wait, uint64_t time, Give& give) {
+    const uint32_t waiter = family_.waits[wait].thread;
+    const int32_t pid = report_.threads[waiter].pid;
+    const auto can_be = [&](uint32_t thread) {
+      return thread != waiter && report_.threads[thread].pid == pid;
+    };
+    size_t count = 0;
+    for (const auto& [thread, holds] : holders_) count += can_be(thread) ? 1 : 0;
+    for (const auto& [thread, holds] : holders_)
+      if (can_be(thread)) give(wait, thread, time, count == 1);
+  }
+
+  const Family& family_;
+  const LockReport& report_;
+  std::vector<Moment> moments_;
+  std::map<uint32_t, uint32_t> holders_;  // by thread: how many it holds
+  std::set<uint32_t> waits_;
+};
+
+void LockHolders::TellFamily(bool proves, Family& family, LockReport& report) {
+  std::map<std::pair<uint32_t, uint32_t>, Share> shares;  // by wait and thread
+  const auto give = [&](uint32_t wait, uint32_t thread, uint64_t time, bool is_only) {
+    Share& share = shares[{wait, thread}];
+    share.time += time;
+    if (is_only && proves) share.certain += time;
+  };
+  if (!Sweep(family, report).Run(give)) return;
+  std::map<std::pair<uint32_t, uint64_t>, std::pair<uint32_t, Share>> most;  // by thread, position
+  for (const auto& [key, share] : shares) {
+    const Waiting& wait = family.waits[key.first];
+    Sums& sums = sums_[{wait.site, key.second}];
+    ++sums.waits;
+    sums.share.time += share.time;
+    sums.share.certain += share.certain;
+    auto& best = most[{wait.thread, wait.position}];
+    if (share.time > best.second.time) best = {key.second, share};
+  }
+  for (std::vector<LockWait>* waits : {&report.worst, &report.open})
+    for (LockWait& wait : *waits) {
+      const auto found = most.find({wait.thread, wait.position});
+      if (found == most.end()) continue;
+      wait.holder = found->second.first;
+      wait.is_certain = found->second.second.certain == found->second.second.time;
+    }
+}
+
+// Each thread waits for one at most, so a cycle is found by going on from any of its threads.
+void LockHolders::FindCycles(LockReport& report) {
+  std::map<uint32_t, uint32_t> open_of;  // by thread, in report.open
+  for (uint32_t i = 0; i < report.open.size(); ++i) open_of[report.open[i].thread] = i;
+  std::set<uint32_t> seen;
+  for (const auto& [thread, first] : open_of) {
+    std::vector<uint32_t> way;
+    uint32_t at = thread;
+    while (!seen.contains(at) && open_of.contains(at)) {
+      seen.insert(at);
+      way.push_back(open_of[at]);
+      const LockWait& wait = report.open[way.back()];
+      if (!wait.is_certain) break;
+      at = wait.holder;
+    }
+    const auto begin =
+        std::ranges::find_if(way, [&](uint32_t each) { return report.open[each].thread == at; });
+    if (begin == way.end() || !report.open[way.back()].is_certain) continue;
+    report.cycles.push_back({.waits = {begin, way.end()}});
+  }
+}
+
+void LockHolders::Tell(bool proves, LockReport& report) {
+  if (kept_ > kMost) return;
+  for (auto& [name, family] : families_) TellFamily(proves, family, report);
+  for (const auto& [key, sums] : sums_)
+    report.holders.push_back({.site = key.first,
+                              .thread = key.second,
+                              .waits = sums.waits,
+                              .time = sums.share.time,
+                              .certain = sums.share.certain});
+  std::ranges::stable_sort(report.holders, [](const LockHolder& a, const LockHolder& b) {
+    return a.site != b.site ? a.site < b.site : a.time > b.time;
+  });
+  FindCycles(report);
+}
+
+}  // namespace flowback

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: MIT
+// Who may have held what other threads waited for: the threads that were between acquiring and
+// releasing something of the same family (lock_functions.def) in the same process.
+//
+//   A   acquires ........................ releases
+//   B        waits for A, as no other thread holds anything of the family
+//   C                acquires ....... releases
+//   B                waits for A or C       waits for A
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "replay/locks/locks.h"
+
+namespace flowback {
+
+class LockHolders {
+ public:
+  // Something of the family was acquired at `site`. `likely`: the function may have failed.
+  void OnAcquired(uint32_t thread, std::string_view family, uint32_t site, uint64_t time,
+                  bool likely);
+  void OnReleased(uint32_t thread, std::string_view family, uint64_t time);
+  void OnWait(const LockWait& wait, std::string_view family);
+  // All of the thread's flow was told.
+  void OnThreadEnd(uint32_t thread, uint64_t time);
+
+  // Fills in holders, cycles and the holder of each of the worst and open waits. `proves`: all
+  // threads of each process were told, without losses.
+  void Tell(bool proves, LockReport& report);
+
+ private:
+  static constexpr size_t kMost = size_t{1} << 22;  // holds and waits that are kept
+  static constexpr uint64_t kMostSteps = uint64_t{1} << 30;
+
+  struct Hold {
+    uint32_t thread = 0;
+    uint32_t site = 0;
+    uint64_t begin = 0;
+    uint64_t end = 0;
+    bool likely = false;
+  };
+  struct Waiting {
+    uint32_t thread = 0;
+    uint32_t site = 0;
+    uint64_t begin = 0;
+    uint64_t end = 0;
+    uint64_t position = 0;
+    bool open = false;  // it did not end
+  };
+  struct Family {
+    std::vector<Hold> holds;
+    std::vector<Waiting> waits;
+  };
+  struct Share {
+    uint64_t time = 0;
+    uint64_t certain = 0;
+  };
+  struct Sums {
+    Share share;
+    uint64_t waits = 0;
+  };
+  class Sweep;
+
+  void TellFamily(bool proves, Family& family, LockReport& report);
+  static void FindCycles(LockReport& report);
+
+  std::map<std::pair<uint32_t, std::string_view>, std::vector<Hold>> held_;  // by thread, family
+  std::map<std::string_view, Family> families_;
+  std::map<std::pair<uint32_t, uint32_t>, Sums> sums_;  // by site and thread
+  size_t kept_ = 0;
+};
+
+}  // namespace flowback

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT
+#include "replay/locks/lock_player.h"
+
+#include <map>
+#include <utility>
+
+namespace flowback {
+
+LockPlayer::LockPlayer(const WaitPlan& plan, LockSink& sink, const TimelineSources& sources,
+                       std::vector<const TimeAccount*> accounts)
+    : plan_(plan),
+      sink_(sink),
+      sources_(sources),
+      accounts_(std::move(accounts)),
+      clock_(sources.recording) {}
+
+void LockPlayer::OnThreadBegin(const ThreadFlow& thread, size_t number) {
+  stack_.reset();
+  sink_.OnThread(static_cast<uint32_t>(number));
+  finder_.emplace(blocks_, loops_, ++played_);
+  teller_.emplace(plan_, static_cast<uint32_t>(number), accounts_[number]);
+  execs_.emplace(sources_.recording, clock_, thread.pid);
+  stack_.emplace(sources_.functions, *teller_);
+  teller_->Follow(*stack_);
+  stack_->LookForExec(
+      [this](uint64_t begin_tsc, uint64_t end_tsc) { return execs_->Between(begin_tsc, end_tsc); });
+  stack_->LookForPauses(sources_.recording.machine);
+}
+
+void LockPlayer::OnThreadEnd(const ThreadFlow&, size_t number) {
+  finder_->Finish();
+  teller_->Begin(finder_->TakeBegun());
+  stack_->Finish();
+  TellEnded();
+  teller_->Finish();
+  CountEntries();
+  sink_.OnThreadEnd(static_cast<uint32_t>(number), finder_->position());
+  stack_.reset();
+  teller_.reset();
+}
+
+// The search goes ahead: the calls are those in which the spinning began.
+void LockPlayer::OnBlock(const BlockRun& run) {
+  finder_->OnBlock(run);
+  teller_->Begin(finder_->TakeBegun());
+  stack_->OnBlock(run);
+  TellEnded();
+}
+
+void LockPlayer::OnBlocks(const BlockBatch& batch) {
+  finder_->OnBlocks(batch);
+  teller_->Begin(finder_->TakeBegun());
+  stack_->OnBlocks(batch);
+  TellEnded();
+}
+
+void LockPlayer::TellEnded() { teller_->End(finder_->TakeEnded()); }
+
+// A loop that the thread came to from one place has as many acquisitions as it was come to. From
+// several, nothing tells how many each of them has.
+void LockPlayer::CountEntries() {
+  const std::vector<uint32_t> sites = sink_.SitesOfThread();
+  std::map<std::pair<const AddressSpace*, uint64_t>, std::vector<uint32_t>> by_loop;
+  for (const uint32_t site : sites) {
+    const LockSite& at = plan_.sites.all()[site];
+    if (!at.is_library) by_loop[{at.space, at.address}].push_back(site);
+  }
+  for (const auto& [loop, of] : by_loop) {
+    const uint64_t count = entries_.Of(loop.first, loop.second, played_);
+    if (of.size() == 1 && count != 0) sink_.OnAcquisitions(of.front(), count);
+  }
+}
+
+void LockPlayer::OnEvent(const TraceEvent& event) {
+  teller_->NoteStop({.position = finder_->position(),
+                     .quiet_since = finder_->quiet_since(),
+                     .last_atomic = finder_->last_atomic()});
+  stack_->OnEvent(event);
+}
+
+void LockPlayer::OnLoss(const DataLoss& loss) {
+  losses_.Add(loss);
+  if (!KeepsPlace(loss.cause)) finder_->OnLoss(loss);
+  teller_->Begin(finder_->TakeBegun());
+  stack_->OnLoss(loss);
+  TellEnded();
+}
+
+}  // namespace flowback

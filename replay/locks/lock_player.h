@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+// Plays threads' flow and tells of the waits in it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "flowback/replay/player.h"
+#include "flowback/replay/timeline.h"
+#include "replay/calls/exec_times.h"
+#include "replay/locks/loop_entries.h"
+#include "replay/locks/spin_finder.h"
+#include "replay/locks/wait_teller.h"
+#include "replay/timeline/thread_times.h"
+
+namespace flowback {
+
+// Receives the waits of all threads, one thread after the other.
+class LockSink : public WaitSink {
+ public:
+  virtual void OnThread(uint32_t number) = 0;
+  virtual void OnThreadEnd(uint32_t number, uint64_t instructions) = 0;
+  // The sites of this thread's waits so far.
+  virtual std::vector<uint32_t> SitesOfThread() const = 0;
+  virtual void OnAcquisitions(uint32_t site, uint64_t count) = 0;
+};
+
+class LockPlayer final : public PlayConsumer {
+ public:
+  // `accounts` are those of the flows that are played. All of it must outlive this.
+  LockPlayer(const WaitPlan& plan, LockSink& sink, const TimelineSources& sources,
+             std::vector<const TimeAccount*> accounts);
+
+  void OnThreadBegin(const ThreadFlow& thread, size_t number) override;
+  void OnThreadEnd(const ThreadFlow& thread, size_t number) override;
+  void OnBlock(const BlockRun& run) override;
+  void OnBlocks(const BlockBatch& batch) override;
+  void OnEvent(const TraceEvent& event) override;
+  void OnLoss(const DataLoss& loss) override;
+
+  std::vector<LossSum> TakeLosses() { return losses_.Take(); }
+  const WaitLoops& loops() const { return loops_; }
+
+ private:
+  void TellEnded();
+  void CountEntries();
+
+  const WaitPlan& plan_;
+  LockSink& sink_;
+  const TimelineSources& sources_;
+  std::vector<const TimeAccount*> accounts_;
+  RecordingClock clock_;
+  LossSums losses_;
+  LoopBlocks blocks_;
+  WaitLoops loops_;
+  LoopEntries entries_{blocks_, loops_};
+  uint32_t played_ = 0;  // threads
+  std::optional<ExecTimes> execs_;
+  std::optional<SpinFinder> finder_;
+  std::optional<WaitTeller> teller_;
+  std::optional<CallStack> stack_;
+};
+
+}  // namespace flowback

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+// The places at which threads wait, by number, for all threads.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "replay/locks/lock_functions.h"
+#include "replay/locks/locks.h"
+#include "replay/timeline/function_table.h"
+
+namespace flowback {
+
+class LockSites {
+ public:
+  // Places in the same file are one, wherever it is mapped, and so are loops whose code overlaps.
+  // `end`: behind the last instruction that waits.
+  uint32_t Find(const LockSite& site, uint64_t end);
+  // What the function is by its name.
+  LockFunction UseOf(uint32_t function, FunctionTable& functions);
+  const std::vector<LockSite>& all() const { return sites_; }
+  std::vector<LockSite> Take() { return std::move(sites_); }
+
+ private:
+  struct Key {
+    uint32_t function = 0;
+    uint64_t call = 0;  // in its file
+    bool operator==(const Key&) const = default;
+  };
+  struct Hash {
+    size_t operator()(const Key& key) const;
+  };
+
+  std::vector<LockSite> sites_;
+  std::vector<std::optional<LockFunction>> uses_;  // by function
+  // Sites of one call, by what waits there, in its file: half-open.
+  struct Range {
+    uint64_t begin = 0;
+    uint64_t end = 0;
+    uint32_t site = 0;
+  };
+  std::unordered_map<Key, std::vector<Range>, Hash> ranges_;
+};
+
+}  // namespace flowback

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: MIT
+#include "replay/locks/lock_sums.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace flowback {
+namespace {
+
+bool IsLonger(const LockWait& a, const LockWait& b) {
+  return std::pair(a.time(), a.trips) > std::pair(b.time(), b.trips);
+}
+
+TimeShare BoundsOf(const LockWait& wait) {
+  const uint64_t least = wait.begin.hi < wait.end.lo ? wait.end.lo - wait.begin.hi : 0;
+  const uint64_t most = wait.end.hi == kOpenTime ? wait.time() : wait.end.hi - wait.begin.lo;
+  return {
+      .time = wait.time(), .lo = std::min(least, wait.time()), .hi = std::max(most, wait.time())};
+}
+
+}  // namespace
+
+void WaitTotals::Add(Sum& sum, const LockWait& wait) {
+  LockSums& sums = sum.sums;
+  ++sums.waits;
+  sums.trips += wait.trips;
+  sums.sleeps += wait.sleeps;
+  sums.sleeping += wait.sleeping;
+  sums.cycles += wait.cycles;
+  ++sums.states[static_cast<size_t>(wait.state)];
+  const TimeShare bounds = BoundsOf(wait);
+  sums.waiting.time += bounds.time;
+  sums.waiting.lo += bounds.lo;
+  sums.waiting.hi += bounds.hi;
+  if (wait.state == WaitState::kWhole) sum.durations.Add(wait.time());
+}
+
+void WaitTotals::OnWait(const LockWait& wait, std::string_view family) {
+  if (!options_.span.Contains(wait.begin.time)) return;
+  if (alone_[wait.thread] && wait.sleeps == 0) {
+    trips_alone_[wait.site] += wait.trips;
+    return;
+  }
+  sites_of_thread_.insert(wait.site);
+  Add(by_site_[{wait.site, 0}], wait);
+  Add(by_thread_[{wait.site, wait.thread}], wait);
+  if (options_.paths) Add(by_path_[{wait.site, wait.path}], wait);
+  LockThread& thread = report_.threads[wait.thread];
+  thread.sleeping += wait.sleeping;
+  thread.spinning += wait.spinning();
+  AddToStrip(wait);
+  KeepWorst(wait);
+  if (!family.empty()) holders_.OnWait(wait, family);
+  if (wait.state == WaitState::kCutByEnd) report_.open.push_back(wait);
+}
+
+void WaitTotals::OnAcquisitions(uint32_t site, uint64_t count) {
+  for (Sum* sum : {&by_site_[{site, 0}], &by_thread_[{site, thread_}]})
+    sum->sums.acquisitions = sum->sums.acquisitions.value_or(0) + count;
+}
+
+// Where in a wait the thread slept is not kept: each of its moments is taken as both, in the wait's
+// shares.
+void WaitTotals::AddToStrip(const LockWait& wait) {
+  const uint64_t length = report_.end - report_.begin;
+  if (options_.columns == 0 || length == 0 || wait.time() == 0) return;
+  std::vector<LockColumn>& strip = report_.threads[wait.thread].strip;
+  strip.resize(options_.columns);
+  const double scale = static_cast<double>(options_.columns) / static_cast<double>(length);
+  const double share = static_cast<double>(wait.sleeping) / static_cast<double>(wait.time());
+  const auto at = [&](uint64_t time) {
+    return static_cast<double>(std::clamp(time, report_.begin, report_.end) - report_.begin) *
+           scale;
+  };
+  const double begin = at(wait.begin.time);
+  const double end = at(wait.end.time);
+  for (auto i = static_cast<size_t>(begin); i < options_.columns && static_cast<double>(i) < end;
+       ++i) {
+    const auto left = static_cast<double>(i);
+    const double time = (std::min(end, left + 1) - std::max(begin, left)) / scale;
+    strip[i].sleeping += static_cast<uint64_t>(time * share);
+    strip[i].spinning += static_cast<uint64_t>(time * (1 - share));
+  }
+}
+
+// The longest are the first `worst`, in any order, until Tell.
+void WaitTotals::KeepWorst(const LockWait& wait) {
+  std::vector<LockWait>& worst = report_.worst;
+  worst.push_back(wait);
+  if (worst.size() < 2 * options_.worst + 1) return;
+  std::ranges::nth_element(worst, worst.begin() + static_cast<ptrdiff_t>(options_.worst), IsLonger);
+  worst.resize(options_.worst);
+}
+
+void WaitTotals::OnThreadEnd(uint32_t number, uint64_t instructions) {
+  report_.threads[number].instructions = instructions;
+  holders_.OnThreadEnd(number, report_.threads[number].end);
+}
+
+std::vector<LockSums> WaitTotals::Told(const SumsByKey& all) {
+  std::vector<LockSums> told;
+  for (const auto& [key, sum] : all) {
+    LockSums& sums = told.emplace_back(sum.sums);
+    sums.site = key.first;
+    const CallDurations durations = sum.durations.Take();
+    sums.median = durations.median;
+    sums.p90 = sum.durations.Quantile(0.9);
+    sums.p99 = durations.p99;
+    sums.max = durations.max;
+  }
+  return told;
+}
+
+void WaitTotals::Tell(size_t sites, bool proves) {
+  const auto most_first = [](const LockSums& a, const LockSums& b) {
+    return std::pair(a.waiting.time, a.trips) > std::pair(b.waiting.time, b.trips);
+  };
+  for (auto& [key, sum] : by_thread_) sum.sums.thread = key.second;
+  for (auto& [key, sum] : by_path_) sum.sums.path = key.second;
+  report_.site_sums.resize(sites);
+  for (uint32_t i = 0; i < sites; ++i) report_.site_sums[i].site = i;
+  for (const LockSums& sums : Told(by_site_)) report_.site_sums[sums.site] = sums;
+  report_.sums = Told(by_thread_);
+  report_.path_sums = Told(by_path_);
+  for (std::vector<LockSums>* sums : {&report_.sums, &report_.path_sums})
+    std::ranges::stable_sort(*sums, most_first);
+  std::ranges::stable_sort(report_.worst, IsLonger);
+  if (report_.worst.size() > options_.worst) report_.worst.resize(options_.worst);
+  holders_.Tell(proves, report_);
+}
+
+}  // namespace flowback

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT
+// What all waits of a recording add up to.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "replay/locks/lock_holders.h"
+#include "replay/locks/lock_player.h"
+#include "replay/timeline/duration_counts.h"
+
+namespace flowback {
+
+class WaitTotals final : public LockSink {
+ public:
+  // `alone`: whether each thread is the only one of its process. `report`: its threads and times
+  // are there; what waits add up to is written to it.
+  WaitTotals(const LockOptions& options, std::vector<bool> alone, LockReport& report)
+      : options_(options), alone_(std::move(alone)), report_(report) {}
+
+  void OnThread(uint32_t number) override {
+    thread_ = number;
+    sites_of_thread_.clear();
+  }
+  void OnThreadEnd(uint32_t number, uint64_t instructions) override;
+  void OnWait(const LockWait& wait, std::string_view family) override;
+  void OnAcquisition(uint32_t site) override { OnAcquisitions(site, 1); }
+  void OnAcquisitions(uint32_t site, uint64_t count) override;
+  void OnAcquired(uint32_t site, std::string_view family, uint64_t time, bool likely) override {
+    holders_.OnAcquired(thread_, family, site, time, likely);
+  }
+  void OnReleased(std::string_view family, uint64_t time) override {
+    holders_.OnReleased(thread_, family, time);
+  }
+  std::vector<uint32_t> SitesOfThread() const override {
+    return {sites_of_thread_.begin(), sites_of_thread_.end()};
+  }
+
+  // Fills in the report but for its sites, functions and loops. `sites`: how many there are.
+  // `proves`: as LockHolders::Tell has it. Call it once, at the end.
+  void Tell(size_t sites, bool proves);
+  // Trips by site of threads that no other one could have let go on.
+  const std::map<uint32_t, uint64_t>& trips_alone() const { return trips_alone_; }
+
+ private:
+  struct Sum {
+    LockSums sums;
+    DurationCounts durations;
+  };
+  using SumsByKey = std::map<std::pair<uint32_t, uint32_t>, Sum>;
+
+  static void Add(Sum& sum, const LockWait& wait);
+  static std::vector<LockSums> Told(const SumsByKey& sums);
+  void AddToStrip(const LockWait& wait);
+  void KeepWorst(const LockWait& wait);
+
+  const LockOptions& options_;
+  const std::vector<bool> alone_;
+  LockReport& report_;
+  uint32_t thread_ = 0;
+  std::set<uint32_t> sites_of_thread_;  // at which it waited
+  SumsByKey by_site_;                   // and 0
+  SumsByKey by_thread_;                 // by site and thread
+  SumsByKey by_path_;                   // by site and path
+  std::map<uint32_t, uint64_t> trips_alone_;
+  LockHolders holders_;
+};
+
+}  // namespace flowback

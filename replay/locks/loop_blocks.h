@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: MIT
+// What of each block of code matters to the search for loops that wait.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "flowback/model/block_batch.h"
+#include "flowback/model/execution.h"
+#include "replay/locks/trip.h"
+
+namespace flowback {
+
+// A count that is each thread's own; threads are counted one after the other, from 1.
+struct PerThreadCount {
+  uint32_t thread = 0;
+  uint64_t count = 0;
+
+  void Add(uint32_t of, uint64_t more) {
+    if (thread != of) *this = {.thread = of, .count = 0};
+    count += more;
+  }
+  uint64_t Of(uint32_t of) const { return thread == of ? count : 0; }
+};
+
+// Instructions that lie one behind the other in memory and execute together.
+struct LoopBlock {
+  const AddressSpace* space = nullptr;
+  CodeMode mode{};
+  uint64_t address = 0;
+  uint64_t end = 0;  // behind the last instruction
+  Bytes code;        // empty: it is not known
+  std::vector<uint8_t> lengths;
+  InstructionClass last = InstructionClass::kOther;  // class of the last instruction
+  uint64_t branch = 0;  // the last instruction, if it is a direct jump backwards; else 0
+  uint64_t target = 0;  // of `branch`
+  bool stores = false;  // no trip with it waits
+  bool atomic = false;
+  PerThreadCount executed;
+  // So many trips of the loops that `branch` closes were work; kWaits: one waited.
+  uint32_t work = 0;
+
+  static constexpr uint32_t kManyWork = 256;
+  static constexpr uint32_t kWaits = UINT32_MAX;
+  // Its loops are not looked at any more: only work was seen, and often.
+  bool is_work() const { return work >= kManyWork && work != kWaits; }
+
+  // Returns how many of its instructions lie before `ip`. Empty: none begins there.
+  std::optional<size_t> InstructionAt(uint64_t ip) const;
+};
+
+class LoopBlocks {
+ public:
+  // By number, of a table that lives as long as this.
+  LoopBlock& Of(const BlockTable& table, uint32_t number) {
+    if (&table != table_) {
+      table_ = &table;
+      known_ = &tables_[&table];
+    }
+    if (number >= known_->size()) known_->resize(table.size());
+    LoopBlock*& block = (*known_)[number];
+    if (block == nullptr) block = &Make(table, number);
+    return *block;
+  }
+  LoopBlock& Of(const BlockRun& run);
+  const std::deque<LoopBlock>& all() const { return blocks_; }
+
+ private:
+  struct Key {
+    const AddressSpace* space = nullptr;
+    uint64_t address = 0;
+    uint64_t end = 0;
+    bool operator==(const Key&) const = default;
+  };
+  struct Hash {
+    size_t operator()(const Key& key) const;
+  };
+
+  LoopBlock& Make(const BlockTable& table, uint32_t number);
+  LoopBlock& Find(const AddressSpace* space, CodeMode mode, uint64_t address,
+                  std::span<const uint8_t> lengths, InstructionClass last);
+
+  std::deque<LoopBlock> blocks_;
+  std::unordered_map<Key, LoopBlock*, Hash> by_place_;
+  std::unordered_map<const BlockTable*, std::vector<LoopBlock*>> tables_;
+  const BlockTable* table_ = nullptr;  // that was asked for last
+  std::vector<LoopBlock*>* known_ = nullptr;
+};
+
+}  // namespace flowback

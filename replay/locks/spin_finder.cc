@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: MIT
+#include "replay/locks/spin_finder.h"
+
+#include <algorithm>
+
+namespace flowback {
+
+void SpinFinder::OnBlock(const BlockRun& run) {
+  LoopBlock& block = blocks_.Of(run);
+  const ExitTime time{.tsc = run.tsc, .bounds = run.BoundsOf(run.lengths.size() - 1)};
+  const bool taken = run.exit == BlockExit::kTaken || run.exit == BlockExit::kStopped;
+  Step(block, run.lengths.size(), taken, [&] { return time; });
+}
+
+void SpinFinder::OnBlocks(const BlockBatch& batch) {
+  const BlockTable& table = *batch.table;
+  for (BlockRuns runs(batch); runs.Next();) {
+    const BlockStep step = runs.step();
+    LoopBlock& block = blocks_.Of(table, step.number());
+    Step(block, runs.block().count, step.taken(), [&] {
+      const BlockRuns::End end = runs.end();
+      return ExitTime{.tsc = end.tsc, .bounds = end.bounds};
+    });
+  }
+}
+
+template <typename TimeOf>
+[[gnu::always_inline]] inline void SpinFinder::Step(LoopBlock& block, size_t count, bool taken,
+                                                    TimeOf&& time_of) {
+  const uint64_t begin = position_;
+  position_ += count;
+  block.executed.Add(thread_, 1);
+  if (block.atomic) last_atomic_ = position_;
+  if (block.stores || trail_.size() == kMostParts) {
+    if (open_) Close(following_ != nullptr ? time_of() : ExitTime(), WaitState::kWhole);
+    Forget();
+  }
+  if (!block.stores) {
+    trail_.push_back(
+        {{.block = &block, .begin = block.address, .end = block.end, .taken = taken}, begin});
+    if (following_ != nullptr && IsLeft(trail_.back())) open_->end = time_of();
+  }
+  if (block.branch == 0) return;
+  const bool comes_again = entered_ && entered_->block->branch == block.branch;
+  if (!taken && !comes_again) return;
+  if (block.is_work()) {
+    trail_.clear();
+    entered_.reset();
+    return;
+  }
+  const std::optional<Trip> trip = TripAt(block, taken);
+  if (trip) Note(trip->loop->verdict, block);
+  if (trip && trip->loop->waits()) Add(*trip, time_of(), taken);
+  entered_.reset();
+  if (taken && !trip) entered_ = {.block = &block, .position = position_, .time = time_of()};
+}
+
+void SpinFinder::Note(const TripVerdict& verdict, LoopBlock& block) {
+  if (verdict.kind == LoopKind::kWork) {
+    if (block.work != LoopBlock::kWaits) ++block.work;
+  } else {
+    block.work = LoopBlock::kWaits;
+  }
+}
+
+void SpinFinder::Forget() {
+  trail_.clear();
+  entered_.reset();
+  following_ = nullptr;
+  quiet_since_ = position_;
+}
+
+// As long as the thread goes on as in the trip before, it may wait on; where it does not, it may
+// have left the loop.
+bool SpinFinder::IsLeft(const TrailPart& part) {
+  reach_ = position_;
+  if (next_part_ < following_->path.size() && following_->path[next_part_].IsSame(part)) {
+    ++next_part_;
+    return false;
+  }
+  open_->end_position = position_;
+  following_ = nullptr;
+  return true;
+}
+
+// How many calls deeper the thread is behind the part.
+int SpinFinder::DepthBehind(const TrailPart& part) {
+  if (!part.taken || part.end != part.block->end) return 0;
+  const InstructionClass last = part.block->last;
+  if (last == InstructionClass::kReturn) return -1;
+  return last == InstructionClass::kCall || last == InstructionClass::kIndirectCall ? 1 : 0;
+}
+
+// A loop's trip is in one call of its function, with all that it calls: the search goes back to
+// where the function was entered.
+std::optional<size_t> SpinFinder::FindInTrail(const LoopBlock& jump) const {
+  int depth = 0;  // of the jump below the part
+  for (size_t i = trail_.size(); i-- > 0;) {
+    const Part& part = trail_[i];
+    if (i + 1 != trail_.size()) depth += DepthBehind(part);
+    if (depth > 0) return std::nullopt;
+    if (depth < 0) continue;
+    if (jump.target < part.begin || jump.target >= part.end || part.block->space != jump.space)
+      continue;
+    if (part.block->InstructionAt(jump.target)) return i;
+  }
+  return std::nullopt;
+}
+
+std::optional<SpinFinder::Trip> SpinFinder::TripAt(const LoopBlock& jump, bool taken) {
+  const std::optional<size_t> found = FindInTrail(jump);
+  if (!found) return std::nullopt;
+  Part& first = trail_[*found];
+  Trip trip;
+  trip.from = first.position + *first.block->InstructionAt(jump.target) -
+              *first.block->InstructionAt(first.begin);
+  trip.is_first = entered_.has_value() && entered_->block->branch == jump.branch;
+  path_.assign(trail_.begin() + static_cast<ptrdiff_t>(*found), trail_.end());
+  path_.front().begin = jump.target;
+  trip.loop = &loops_.Of(path_);
+  const uint64_t trips = uint64_t{taken} + uint64_t{trip.is_first};
+  trip.loop->trips += trips;
+  trip.loop->by_thread.Add(thread_, trips);
+  if (!taken) return trip;
+  // The next trip takes this one's place.
+  first.end = jump.target;
+  trail_.resize(*found + (first.begin < first.end ? 1 : 0));
+  return trip;
+}
+
+void SpinFinder::Add(const Trip& trip, const ExitTime& time, bool taken) {
+  if (open_ && trip.from > reach_) Close({}, WaitState::kWhole);
+  if (!open_) {
+    open_ = {.number = next_number_++,
+             .begin_position = trip.is_first ? entered_->position : position_,
+             .quiet_since = quiet_since_,
+             .begin = trip.is_first ? entered_->time : time,
+             .end = time,
+             .loop = trip.loop};
+    begun_.push_back(*open_);
+  }
+  open_->trips += uint64_t{taken} + uint64_t{trip.is_first};
+  open_->end = time;
+  open_->end_position = reach_ = position_;
+  following_ = taken ? trip.loop : nullptr;
+  next_part_ = 0;
+}
+
+// Where the thread has left the loop already, it has ended then.
+void SpinFinder::Close(const ExitTime& time, WaitState state) {
+  if (!open_) return;
+  if (following_ != nullptr) {
+    open_->end = time;
+    open_->end_position = position_;
+    open_->state = state;
+  }
+  ended_.push_back(*open_);
+  open_.reset();
+  following_ = nullptr;
+}
+
+void SpinFinder::OnLoss(const DataLoss& loss) {
+  Close({.tsc = loss.tsc, .bounds = loss.bounds}, WaitState::kLost);
+  Forget();
+}
+
+void SpinFinder::Finish() {
+  Close(open_ ? open_->end : ExitTime(), WaitState::kCutByEnd);
+  Forget();
+}
+
+}  // namespace flowback

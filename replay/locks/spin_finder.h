@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MIT
+// Finds in one thread's flow the stretches in which it went round loops that wait.
+//
+//   pre:  mov  edx, 1          The trail is what executed last, as far as it can be part of a trip
+//   L:    mov  eax, edx        that waits: a block that stores ends it. At a jump backwards the
+//   trip
+//         xchg eax, [rdi]      is what the trail has since the jump's target, in a preceding block
+//         test eax, eax        too (`pre`), and it is judged. A loop that is entered in the middle
+//         jne  L               is judged when the flow comes to its jump the second time.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "flowback/model/block_batch.h"
+#include "flowback/model/execution.h"
+#include "flowback/replay/call_stack.h"
+#include "replay/locks/locks.h"
+#include "replay/locks/wait_loops.h"
+
+namespace flowback {
+
+// Trips without anything else in between, of one loop or of loops within one another.
+struct SpinStretch {
+  uint32_t number = 0;          // of the thread's, in the order of their begins
+  uint64_t begin_position = 0;  // so many instructions of the thread lie before it
+  uint64_t end_position = 0;
+  uint64_t quiet_since = 0;  // at its begin: the thread has stored nothing since that position
+  ExitTime begin;            // when the first check failed
+  ExitTime end;              // when the loop was left
+  uint64_t trips = 0;
+  WaitState state = WaitState::kWhole;
+  const WaitLoop* loop = nullptr;  // whose trip was the first
+};
+
+class SpinFinder {
+ public:
+  // All of them must outlive it.
+  // `thread` is its number, from 1 on.
+  SpinFinder(LoopBlocks& blocks, WaitLoops& loops, uint32_t thread)
+      : blocks_(blocks), loops_(loops), thread_(thread) {}
+
+  // The flow, in program order; nothing is known of what came before it.
+  void OnBlock(const BlockRun& run);
+  void OnBlocks(const BlockBatch& batch);
+  void OnLoss(const DataLoss& loss);
+  void Finish();
+
+  uint64_t position() const { return position_; }
+  // The thread has stored nothing since that position, as far as the flow was given.
+  uint64_t quiet_since() const { return quiet_since_; }
+  // It executed an atomic operation last before that position; 0: never.
+  uint64_t last_atomic() const { return last_atomic_; }
+  // What began, and what ended, since the last call.
+  std::vector<SpinStretch> TakeBegun() { return std::exchange(begun_, {}); }
+  std::vector<SpinStretch> TakeEnded() { return std::exchange(ended_, {}); }
+
+ private:
+  struct Part : TrailPart {
+    uint64_t position = 0;  // instructions of the thread before it
+  };
+  // A jump backwards of a loop that was entered in the middle.
+  struct Entered {
+    const LoopBlock* block = nullptr;
+    uint64_t position = 0;  // behind it
+    ExitTime time;
+  };
+  static constexpr size_t kMostParts = 256;
+
+  // A trip, judged.
+  struct Trip {
+    WaitLoop* loop = nullptr;
+    uint64_t from = 0;      // instructions of the thread before it
+    bool is_first = false;  // it came after a jump of a loop that was entered in the middle
+  };
+
+  // `time_of` returns when the block's last instruction executed.
+  template <typename TimeOf>
+  void Step(LoopBlock& block, size_t count, bool taken, TimeOf&& time_of);
+  bool IsLeft(const TrailPart& part);
+  std::optional<Trip> TripAt(const LoopBlock& jump, bool taken);
+  void Add(const Trip& trip, const ExitTime& time, bool taken);
+  void Close(const ExitTime& time, WaitState state);
+  static void Note(const TripVerdict& verdict, LoopBlock& block);
+  void Forget();
+  static int DepthBehind(const TrailPart& part);
+  std::optional<size_t> FindInTrail(const LoopBlock& jump) const;
+
+  LoopBlocks& blocks_;
+  WaitLoops& loops_;
+  const uint32_t thread_;
+  std::vector<Part> trail_;
+  std::vector<TrailPart> path_;  // of the trip at hand
+  std::optional<Entered> entered_;
+  std::optional<SpinStretch> open_;
+  const WaitLoop* following_ = nullptr;  // the loop whose trip may be under way again
+  size_t next_part_ = 0;                 // of its path
+  uint64_t reach_ = 0;  // a trip that begins there or before continues what is open
+  uint64_t position_ = 0;
+  uint64_t quiet_since_ = 0;
+  uint64_t last_atomic_ = 0;
+  uint32_t next_number_ = 0;
+  std::vector<SpinStretch> begun_;
+  std::vector<SpinStretch> ended_;
+};
+
+}  // namespace flowback

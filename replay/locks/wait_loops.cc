@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT
+#include "replay/locks/wait_loops.h"
+
+#include <algorithm>
+
+namespace flowback {
+namespace {
+
+uint64_t HashOf(std::span<const TrailPart> path) {
+  uint64_t hash = path.size();
+  for (const TrailPart& part : path) {
+    hash = (hash ^ part.begin) * 0x9e3779b97f4a7c15;
+    hash = (hash ^ (hash >> 29) ^ part.end << 1 ^ uint64_t{part.taken}) * 0xbf58476d1ce4e5b9;
+  }
+  return hash ^ hash >> 32;
+}
+
+TripVerdict Judge(std::span<const TrailPart> path) {
+  std::vector<TripPart> parts;
+  parts.reserve(path.size());
+  for (const TrailPart& part : path)
+    parts.push_back(
+        {.address = part.begin,
+         .code = part.block->code.subspan(part.begin - part.block->address, part.end - part.begin),
+         .mode = part.block->mode,
+         .taken = part.taken});
+  return JudgeTrip(parts);
+}
+
+}  // namespace
+
+WaitLoop& WaitLoops::Of(std::span<const TrailPart> path) {
+  const auto is_same = [](const TrailPart& a, const TrailPart& b) { return a.IsSame(b); };
+  const uint64_t hash = HashOf(path);
+  for (auto [at, end] = by_hash_.equal_range(hash); at != end; ++at)
+    if (std::ranges::equal(at->second->path, path, is_same)) return *at->second;
+  WaitLoop& loop = loops_.emplace_back();
+  loop.path.assign(path.begin(), path.end());
+  loop.path.back().taken = true;
+  loop.verdict = Judge(loop.path);
+  by_hash_.emplace(hash, &loop);
+  return loop;
+}
+
+}  // namespace flowback

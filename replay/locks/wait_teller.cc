@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: MIT
+#include "replay/locks/wait_teller.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/linux_calls.h"
+
+namespace flowback {
+namespace {
+
+constexpr uint32_t kFutex[] = {202, 240, 98};  // by LinuxAbi
+constexpr uint32_t kFutexTime64 = 422;         // of 32-bit programs
+constexpr uint32_t kFutexWaitv = 449;
+
+bool IsFutex(uint32_t number, LinuxAbi abi) {
+  return number == kFutex[static_cast<size_t>(abi)] || number == kFutexTime64 ||
+         number == kFutexWaitv;
+}
+
+WaitState StateOf(const UntracedGap& gap) {
+  return gap.came_back ? WaitState::kWhole : WaitState::kCutByEnd;
+}
+
+}  // namespace
+
+WaitTeller::WaitTeller(const WaitPlan& plan, uint32_t thread, const TimeAccount* account)
+    : plan_(plan), thread_(thread), account_(account) {}
+
+TimePoint WaitTeller::PointOf(const ExitTime& time) const {
+  if (account_ == nullptr || time.tsc == 0) return TimePoint::Exact(0);
+  TimePoint point = plan_.unit.Point(time.tsc, time.bounds);
+  point.time = std::clamp(point.time, account_->begin, account_->end);
+  point.lo = std::min(point.lo, point.time);
+  point.hi = std::max(point.hi, point.time);
+  return point;
+}
+
+// ---- The calls that the thread is in ----
+
+WaitTeller::Frame WaitTeller::FrameOf(const Call& call) {
+  Frame frame;
+  frame.function = plan_.functions.NumberOf(call);
+  frame.position = call.instructions_before;
+  frame.site = call.site;
+  frame.space = call.space;
+  frame.use = plan_.sites.UseOf(frame.function, plan_.functions);
+  return frame;
+}
+
+void WaitTeller::Rebuild(const std::vector<Call>& calls) {
+  PopTo(0);
+  for (const Call& call : calls) frames_.push_back(FrameOf(call));
+}
+
+void WaitTeller::OnEnter(const Call& call, size_t depth) {
+  BeginUpTo(call.instructions_before);
+  const std::optional<Frame> replaced = std::exchange(replaced_, std::nullopt);
+  PopTo(depth);
+  frames_.resize(depth);
+  frames_.push_back(FrameOf(call));
+  Frame& frame = frames_.back();
+  if (call.entry == CallEntry::kTailCall && replaced) {
+    // It was called where what jumped to it was; a lock's function goes on as another one.
+    frame.site = replaced->site;
+    if (replaced->use.use != LockUse::kNone) {
+      frame = *replaced;
+      return;
+    }
+  }
+  const bool is_seen = call.entry == CallEntry::kCall || call.entry == CallEntry::kTailCall;
+  if (is_seen && IsOutermost(depth)) TellEntered(depth, call);
+}
+
+// Whether that call belongs to a lock and none around it does.
+bool WaitTeller::IsOutermost(size_t depth) const {
+  const auto belongs = [](const Frame& each) { return each.use.use != LockUse::kNone; };
+  return depth < frames_.size() &&
+         std::ranges::find_if(frames_, belongs) - frames_.begin() == static_cast<ptrdiff_t>(depth);
+}
+
+void WaitTeller::TellEntered(size_t depth, const Call& call) {
+  const LockFunction& use = frames_[depth].use;
+  if (use.waits()) plan_.sink.OnAcquisition(SiteOf(depth, {.space = call.space}));
+  const bool gives_up = use.use == LockUse::kReleases || use.use == LockUse::kWaits;
+  if (gives_up && !use.family.empty())
+    plan_.sink.OnReleased(use.family, PointOf({.tsc = call.tsc, .bounds = call.bounds}).time);
+}
+
+void WaitTeller::TellReturned(size_t depth, const ExitTime& time) {
+  const LockFunction& use = frames_[depth].use;
+  const bool tries = use.use == LockUse::kTries;
+  if (use.family.empty() || (!use.waits() && !tries)) return;
+  plan_.sink.OnAcquired(SiteOf(depth, {.space = frames_[depth].space}), use.family,
+                        PointOf(time).time, tries);
+}
+
+void WaitTeller::OnExit(const Call& /*call*/, size_t depth, CallExit how, uint64_t /*instructions*/,
+                        const ExitTime& time) {
+  BeginUpTo(stack_->instructions());
+  PopTo(depth + 1);
+  replaced_.reset();
+  if (how == CallExit::kReturn && IsOutermost(depth)) TellReturned(depth, time);
+  if (how == CallExit::kTailCall && frames_.size() == depth + 1) {
+    replaced_ = frames_.back();
+    if (replaced_->use.use != LockUse::kNone) {
+      frames_.pop_back();
+      return;
+    }
+  }
+  PopTo(depth);
+}
+
+void WaitTeller::PopTo(size_t depth) {
+  while (frames_.size() > depth) {
+    if (frames_.back().wait != 0) CloseWait(frames_.back().wait);
+    frames_.pop_back();
+  }
+}
+
+void WaitTeller::OnSwitch(uint32_t stack) {
+  if (stack == on_) return;
+  BeginUpTo(stack_->instructions());
+  other_stacks_[on_] = std::move(frames_);
+  frames_ = std::move(other_stacks_[stack]);
+  other_stacks_.erase(stack);
+  on_ = stack;
+}
+
+void WaitTeller::OnCorrection(uint64_t /*guess*/, uint64_t /*next*/, uint32_t stack,
+                              const LeftStack& right) {
+  other_stacks_.erase(stack);
+  on_ = stack;
+  Rebuild(right.calls);
+}
+
+void WaitTeller::OnInherited(const std::vector<Call>& calls, uint64_t /*address*/) {
+  Rebuild(calls);
+}
+
+// The outermost call of the innermost ones that belong to locks; the number of frames: none does.
+size_t WaitTeller::OutermostLock() const {
+  const auto lock =
+      std::ranges::find_if(frames_, [](const Frame& each) { return each.use.waits(); });
+  return static_cast<size_t>(lock - frames_.begin());
+}
+
+uint32_t WaitTeller::NodeOf(size_t depth) {
+  uint32_t node = PathTree::kRoot;
+  for (size_t i = 0; i <= depth && i < frames_.size(); ++i) {
+    Frame& frame = frames_[i];
+    if (frame.node == PathTree::kRoot)
+      frame.node = plan_.paths.Find({.parent = node,
+                                     .kind = PathKind::kCall,
+                                     .function = frame.function,
+                                     .site = frame.site,
+                                     .space = frame.space});
+    node = frame.node;
+  }
+  return node;
+}
+
+uint32_t WaitTeller::SiteOf(size_t depth, const Item& item) {
+  LockSite site;
+  site.space = item.space;
+  site.address = item.address;
+  if (depth < frames_.size()) {
+    site.function = frames_[depth].function;
+    site.call = frames_[depth].site;
+    site.is_library = frames_[depth].use.waits();
+    if (depth > 0) site.caller = frames_[depth - 1].function;
+  }
+  return plan_.sites.Find(site, std::max(item.end, item.address + 1));
+}
+
+// ---- Waits ----
+
+void WaitTeller::Begin(const std::vector<SpinStretch>& stretches) {
+  to_begin_.insert(to_begin_.end(), stretches.begin(), stretches.end());
+}
+
+// What began before the flow came to `position` began in the calls that are open now.
+void WaitTeller::BeginUpTo(uint64_t position) {
+  for (; !to_begin_.empty() && to_begin_.front().begin_position <= position;
+       to_begin_.pop_front()) {
+    const SpinStretch& stretch = to_begin_.front();
+    const uint32_t number = WaitAt({.address = stretch.loop->address(),
+                                    .end = stretch.loop->branch() + 1,
+                                    .space = stretch.loop->space(),
+                                    .position = stretch.begin_position,
+                                    .quiet_since = stretch.quiet_since,
+                                    .sleeps = false});
+    OpenWait& open = open_[number];
+    Extend(open, PointOf(stretch.begin), PointOf(stretch.begin));
+    ++open.stretches;
+    wait_of_stretch_[stretch.number] = number;
+  }
+}
+
+// Returns the depth of the call that waits. One that did nothing but make the system call does so
+// for its caller, up to the one that has tried an atomic operation before.
+size_t WaitTeller::DepthOf(const Item& item) const {
+  const size_t lock = OutermostLock();
+  if (lock < frames_.size()) return lock;
+  const size_t innermost = frames_.size() - 1;
+  if (!item.sleeps || item.last_atomic <= item.quiet_since) return innermost;
+  for (size_t depth = innermost; depth != SIZE_MAX; --depth)
+    if (frames_[depth].position < item.last_atomic) return depth;
+  return innermost;
+}
+
+// Returns the wait that goes on with what begins now, or a new one.
+uint32_t WaitTeller::WaitAt(const Item& item) {
+  if (frames_.empty()) frames_.emplace_back();
+  const size_t depth = DepthOf(item);
+  Frame& frame = frames_[depth];
+  const bool in_lock = frame.use.waits();
+  if (frame.wait != 0) {
+    const auto found = open_.find(frame.wait);
+    if (found != open_.end()) {
+      OpenWait& open = found->second;
+      const bool is_same =
+          in_lock || open.stretches != 0 ||
+          (item.quiet_since <= open.last && (item.sleeps || open.wait.sleeps != 0));
+      if (is_same) {
+        open.last = item.position;
+        return frame.wait;
+      }
+    }
+    CloseWait(frame.wait);
+  }
+  frame.wait = next_wait_++;
+  OpenWait& open = open_[frame.wait];
+  open.wait.thread = thread_;
+  open.wait.site = SiteOf(depth, item);
+  open.wait.position = item.position;
+  open.wait.path = NodeOf(depth);
+  if (frame.use.use == LockUse::kAcquires) open.family = frame.use.family;
+  open.last = item.position;
+  return frame.wait;
+}
+
+void WaitTeller::Extend(OpenWait& open, const TimePoint& begin, const TimePoint& end) {
+  if (!open.begun) open.wait.begin = open.wait.end = begin;
+  open.begun = true;
+  if (end.time >= open.wait.end.time) open.wait.end = end;
+}
+
+void WaitTeller::End(const std::vector<SpinStretch>& stretches) {
+  for (const SpinStretch& stretch : stretches) {
+    BeginUpTo(stretch.begin_position);
+    const auto number = wait_of_stretch_.find(stretch.number);
+    if (number == wait_of_stretch_.end()) continue;
+    OpenWait& open = open_[number->second];
+    open.wait.trips += stretch.trips;
+    if (stretch.state != WaitState::kWhole) open.wait.state = stretch.state;
+    Extend(open, PointOf(stretch.begin), PointOf(stretch.end));
+    --open.stretches;
+    const uint32_t wait = number->second;
+    wait_of_stretch_.erase(number);
+    TellIfDone(wait);
+  }
+}
+
+bool WaitTeller::IsWait(const UntracedGap& gap) const {
+  if (gap.cause != UntracedGap::Cause::kSystemCall || !gap.call_number) return false;
+  if (!IsFutex(*gap.call_number, gap.call_abi)) return false;
+  for (size_t i = frames_.size(); i-- > 0;) {
+    if (frames_[i].use.waits()) return true;
+    if (frames_[i].use.use != LockUse::kNone) return false;
+  }
+  return true;
+}
+
+void WaitTeller::OnGap(const UntracedGap& gap, size_t depth) {
+  const uint64_t position = stack_->instructions();
+  BeginUpTo(position);
+  PopTo(depth);
+  while (!stops_.empty() && stops_.front().position < position) stops_.pop_front();
+  if (!IsWait(gap)) return;
+  const Stop stop =
+      stops_.empty() ? Stop{.position = position, .quiet_since = position} : stops_.front();
+  const uint32_t number = WaitAt({.address = gap.site,
+                                  .space = gap.space,
+                                  .position = position,
+                                  .quiet_since = stop.quiet_since,
+                                  .last_atomic = stop.last_atomic,
+                                  .sleeps = true});
+  OpenWait& open = open_[number];
+  const TimePoint begin = PointOf({.tsc = gap.begin_tsc, .bounds = gap.begin_bounds});
+  TimePoint end = PointOf({.tsc = gap.end_tsc, .bounds = {}});
+  if (!gap.came_back && account_ != nullptr) end = TimePoint::Exact(account_->end);
+  Extend(open, begin, end);
+  ++open.wait.sleeps;
+  open.wait.sleeping += end.time - std::min(begin.time, end.time);
+  if (StateOf(gap) != WaitState::kWhole) open.wait.state = StateOf(gap);
+}
+
+void WaitTeller::CloseWait(uint32_t number) {
+  const auto found = open_.find(number);
+  if (found == open_.end()) return;
+  found->second.closed = true;
+  TellIfDone(number);
+}
+
+void WaitTeller::TellIfDone(uint32_t number) {
+  const auto found = open_.find(number);
+  if (found == open_.end() || !found->second.closed || found->second.stretches != 0) return;
+  plan_.sink.OnWait(found->second.wait, found->second.family);
+  open_.erase(found);
+}
+
+void WaitTeller::Finish() {
+  BeginUpTo(UINT64_MAX);
+  PopTo(0);
+  if (replaced_ && replaced_->wait != 0) CloseWait(replaced_->wait);
+  for (auto& [stack, frames] : other_stacks_)
+    for (const Frame& frame : frames)
+      if (frame.wait != 0) CloseWait(frame.wait);
+}
+
+}  // namespace flowback

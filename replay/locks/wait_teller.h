@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: MIT
+// Makes waits of one thread's spinning and sleeping: what belongs to one acquisition is one wait,
+// at the outermost function that belongs to the lock.
+//
+//   worker                          frame
+//     pthread_mutex_lock            frame of a lock: one wait for all that happens in it
+//       spins        3 trips          stretch
+//       futex        1.2 ms           gap
+//       spins        1 trip           stretch
+//     loop of its own  5 trips      a wait of `worker` itself
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "flowback/replay/call_stack.h"
+#include "replay/locks/lock_functions.h"
+#include "replay/locks/lock_sites.h"
+#include "replay/locks/locks.h"
+#include "replay/locks/spin_finder.h"
+#include "replay/spikes/path_tree.h"
+#include "replay/threads/stream_times.h"
+#include "replay/timeline/function_table.h"
+
+namespace flowback {
+
+// Receives what a thread did with locks, in the order in which it ended.
+class WaitSink {
+ public:
+  virtual ~WaitSink() = default;
+  // `family`: of what the thread wants to hold; empty: it waits for a moment.
+  virtual void OnWait(const LockWait& wait, std::string_view family) = 0;
+  // A function that acquires was called there.
+  virtual void OnAcquisition(uint32_t site) = 0;
+  // The thread holds something, unless it only tried (`likely`), or no longer holds it.
+  virtual void OnAcquired(uint32_t site, std::string_view family, uint64_t time, bool likely) = 0;
+  virtual void OnReleased(std::string_view family, uint64_t time) = 0;
+};
+
+// What waits are told with; all of it outlives the teller.
+struct WaitPlan {
+  TimeUnit unit;
+  FunctionTable& functions;
+  LockSites& sites;
+  PathTree& paths;
+  WaitSink& sink;
+  bool blocking = false;  // LockOptions::blocking
+};
+
+// One thread's.
+class WaitTeller final : public CallListener {
+ public:
+  // `account`: the thread's; null: its times are not known.
+  WaitTeller(const WaitPlan& plan, uint32_t thread, const TimeAccount* account);
+
+  // Call both before the flow begins. They must outlive it.
+  void Follow(const CallStack& stack) { stack_ = &stack; }
+
+  bool WantsCallNumbers() const override { return true; }
+  void OnEnter(const Call& call, size_t depth) override;
+  void OnExit(const Call& call, size_t depth, CallExit how, uint64_t instructions,
+              const ExitTime& time) override;
+  void OnGap(const UntracedGap& gap, size_t depth) override;
+  void OnSwitch(uint32_t stack) override;
+  void OnCorrection(uint64_t guess, uint64_t next, uint32_t stack, const LeftStack& right) override;
+  void OnInherited(const std::vector<Call>& calls, uint64_t address) override;
+
+  // Spinning that begins later than all that the stack has been given; in order.
+  void Begin(const std::vector<SpinStretch>& stretches);
+  // Spinning that has ended. The stack has been given all that came before its begin.
+  void End(const std::vector<SpinStretch>& stretches);
+  // Tracing may stop here, as it does at a system call.
+  struct Stop {
+    uint64_t position = 0;     // so many instructions of the thread lie before it
+    uint64_t quiet_since = 0;  // SpinFinder::quiet_since
+    uint64_t last_atomic = 0;  // SpinFinder::last_atomic
+  };
+  void NoteStop(const Stop& stop) { stops_.push_back(stop); }
+  // The flow has ended.
+  void Finish();
+
+ private:
+  struct Frame {
+    uint32_t function = CallPath::kNoFunction;
+    uint64_t position = 0;  // instructions of the thread before its entry
+    uint64_t site = 0;      // of its call
+    uint32_t node = PathTree::kRoot;
+    uint32_t wait = 0;  // the last that it has, open or not; 0: none
+    LockFunction use;
+    const AddressSpace* space = nullptr;
+  };
+  // A wait to which something may yet be added.
+  struct OpenWait {
+    LockWait wait;
+    std::string_view family;
+    bool begun = false;
+    unsigned stretches = 0;  // that have not ended
+    bool closed = false;     // nothing begins in it any more
+    uint64_t last = 0;       // the position at which something of it began last
+  };
+  // Spinning or sleeping that begins.
+  struct Item {
+    uint64_t address = 0;  // of the loop or the system call
+    uint64_t end = 0;      // behind it
+    const AddressSpace* space = nullptr;
+    uint64_t position = 0;
+    uint64_t quiet_since = 0;  // as Stop has them
+    uint64_t last_atomic = 0;
+    bool sleeps = false;
+  };
+
+  TimePoint PointOf(const ExitTime& time) const;
+  void BeginUpTo(uint64_t position);
+  uint32_t WaitAt(const Item& item);
+  size_t OutermostLock() const;
+  size_t DepthOf(const Item& item) const;
+  uint32_t SiteOf(size_t depth, const Item& item);
+  void Extend(OpenWait& open, const TimePoint& begin, const TimePoint& end);
+  void CloseWait(uint32_t number);
+  void TellIfDone(uint32_t number);
+  void PopTo(size_t depth);
+  bool IsOutermost(size_t depth) const;
+  void TellEntered(size_t depth, const Call& call);
+  void TellReturned(size_t depth, const ExitTime& time);
+  void Rebuild(const std::vector<Call>& calls);
+  Frame FrameOf(const Call& call);
+  uint32_t NodeOf(size_t depth);
+  bool IsWait(const UntracedGap& gap) const;
+
+  const WaitPlan& plan_;
+  const uint32_t thread_;
+  const TimeAccount* account_;
+  const CallStack* stack_ = nullptr;
+  std::vector<Frame> frames_;
+  std::unordered_map<uint32_t, std::vector<Frame>> other_stacks_;
+  std::optional<Frame> replaced_;  // the innermost call, whose place another one takes by a jump
+  uint32_t on_ = 0;                // the stack that the thread is on
+  std::deque<SpinStretch> to_begin_;
+  std::deque<Stop> stops_;
+  std::unordered_map<uint32_t, uint32_t> wait_of_stretch_;
+  std::unordered_map<uint32_t, OpenWait> open_;
+  uint32_t next_wait_ = 1;
+};
+
+}  // namespace flowback
