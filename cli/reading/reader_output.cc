@@ -8,6 +8,7 @@
 #include <functional>
 #include <string_view>
 
+#include "base/mapped_file.h"
 #include "cli/reading/file_head.h"
 #include "decode/code/kept_images.h"
 

@@ -68,6 +68,7 @@ COMMANDS = [
     "spikes --function step", "spikes --function step --json", "spikes --function step --save-instances @",
     "spikes --function step --html @",
     "spikes --auto --by instructions",
+    "locks --all", "locks --all --paths --json",
     "coverage --by-thread --object same_*", "coverage --save @ --object same_*",
     *[f"coverage --object same_* --format {kind}"
       for kind in "summary json lcov cobertura llvm-json drcov annotate html".split()],

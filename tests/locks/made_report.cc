@@ -152,4 +152,24 @@ std::string MadeReport::Text() const {
   return sink.text();
 }
 
+MadeReport BusyReport() {
+  MadeReport made(4);
+  const uint32_t lock = made.Site("spin_lock", "worker", "start_thread");
+  const uint32_t other = made.Site("pthread_mutex_lock", "log_line", "worker");
+  for (const uint32_t thread : {1U, 2U, 3U}) made.Wait(lock, thread, 380'000, 1000);
+  made.Wait(other, 1, 90'000, 20);
+  for (LockWait& wait : made.report.worst) {
+    wait.begin = TimePoint::Exact(kBegin + 100'000 + 10'000 * wait.thread +
+                                  (wait.site == other ? 600'000 : 0));
+    wait.end = TimePoint::Exact(wait.begin.time + (wait.site == other ? 90'000 : 380'000));
+    if (wait.site == other) continue;
+    wait.holder = 0;
+    wait.is_certain = true;
+  }
+  made.Holder(lock, 0, 800'000, 700'000, "malloc");
+  made.Holder(lock, 2, 300'000, 0, "free");
+  made.Holder(lock, 3, 200'000, 0, "free");
+  return made;
+}
+
 }  // namespace flowback::test

@@ -43,4 +43,8 @@ class MadeReport {
   std::vector<uint32_t> paths_;  // of the calls of each site's function
 };
 
+// Three threads wait at two sites for 0.38 of their time and 0.09 of one's; the first one holds the
+// lock mostly.
+MadeReport BusyReport();
+
 }  // namespace flowback::test

@@ -4,10 +4,14 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "replay/writers/locks/lock_changes.h"
+#include "replay/writers/locks/lock_lanes.h"
 #include "tests/locks/made_report.h"
 
 namespace flowback::test {
@@ -17,21 +21,8 @@ using nlohmann::json;
 
 json JsonOf(const MadeReport& made) { return json::parse(LocksJson(made.View())); }
 
-// Three threads wait at two sites; the first of them holds the lock mostly.
-MadeReport Busy() {
-  MadeReport made(4);
-  const uint32_t lock = made.Site("spin_lock", "worker", "start_thread");
-  const uint32_t other = made.Site("pthread_mutex_lock", "log_line", "worker");
-  for (const uint32_t thread : {1U, 2U, 3U}) made.Wait(lock, thread, 380'000, 1000);
-  made.Wait(other, 1, 90'000, 20);
-  made.Holder(lock, 0, 800'000, 700'000, "malloc");
-  made.Holder(lock, 2, 300'000, 0, "free");
-  made.Holder(lock, 3, 200'000, 0, "free");
-  return made;
-}
-
 TEST(LockSentences, FirstOneAnswersWhoWaitedForWhom) {
-  EXPECT_EQ(Busy().FirstSentence(),
+  EXPECT_EQ(BusyReport().FirstSentence(),
             "3 threads spent 41 % of their time waiting: 38 % for spin_lock() called at 0x401050 "
             "(worker <- start_thread), held mostly by srv 101 in malloc.");
 }
@@ -66,7 +57,7 @@ TEST(LockSentences, WhereNobodyWaited) {
 }
 
 TEST(LockSentences, WithoutTimesOfTripsAlone) {
-  MadeReport made = Busy();
+  MadeReport made = BusyReport();
   made.TakeTimes();
   EXPECT_EQ(made.FirstSentence(),
             "3 threads waited and went round loops 3,020 times, 3,000 of them for spin_lock() "
@@ -77,7 +68,7 @@ TEST(LockSentences, WithoutTimesOfTripsAlone) {
 }
 
 TEST(LockSentences, EmulatedTimesAreNoneOfAnUndisturbedRun) {
-  MadeReport made = Busy();
+  MadeReport made = BusyReport();
   made.report.emulated = true;
   EXPECT_TRUE(made.Text().contains("The recording is emulated")) << made.Text();
 }
@@ -109,17 +100,17 @@ TEST(LockSentences, WaitsThatWereNotSeenWhole) {
 }
 
 TEST(LockText, HasSitesThreadsHoldersAndTheLongestWaits) {
-  const std::string text = Busy().Text();
+  const std::string text = BusyReport().Text();
   for (const char* const part :
        {"1. spin_lock() called at 0x401050 (worker <- start_thread)",
         "2. pthread_mutex_lock() called at 0x401150 (log_line <- worker)",
         "held by srv 101 for 61 % in malloc; one of srv 101, srv 103", "threads that waited",
-        "longest waits", "timeline work.data --at 5.000000000 --tid 102"})
+        "longest waits", "timeline work.data --at 5.000110000 --tid 102"})
     EXPECT_TRUE(text.contains(part)) << part << "\n" << text;
 }
 
 TEST(LockText, PathsArePrintedWhereTheyAreAskedFor) {
-  MadeReport made = Busy();
+  MadeReport made = BusyReport();
   LockSums sums = made.report.site_sums.front();
   sums.path = made.report.worst.front().path;
   made.report.path_sums.push_back(sums);
@@ -136,7 +127,7 @@ TEST(LockText, PathsArePrintedWhereTheyAreAskedFor) {
 }
 
 TEST(LockJson, HasTheDocumentedShape) {
-  const json all = JsonOf(Busy());
+  const json all = JsonOf(BusyReport());
   EXPECT_EQ(all["schema"], "flowback.locks/1");
   EXPECT_EQ(all["waits"]["waits"], 4);
   EXPECT_EQ(all["waits"]["waiting"], 1'230'000);
@@ -156,9 +147,63 @@ TEST(LockJson, HasTheDocumentedShape) {
   EXPECT_EQ(site["holders"][0]["callers"][0], "malloc");
   EXPECT_EQ(all["threads"].size(), 4);
   EXPECT_EQ(all["worst"][0]["site"], 0);
-  EXPECT_EQ(all["worst"][0]["begin"], 5'000'000'000);
-  EXPECT_TRUE(all["worst"][0]["holder"].is_null());
+  EXPECT_EQ(all["worst"][0]["begin"], 5'000'110'000);
+  EXPECT_EQ(all["worst"][0]["holder"], 101);
+  EXPECT_TRUE(all["worst"][3]["holder"].is_null());
   EXPECT_TRUE(all["changes"].is_null());
+}
+
+std::string PictureOf(const MadeReport& made) {
+  StringSink sink;
+  WriteLocksSvg(made.View(), sink);
+  return sink.text();
+}
+
+size_t CountOf(const std::string& text, std::string_view part) {
+  size_t count = 0;
+  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
+  return count;
+}
+
+TEST(LockPicture, HasALaneForEachThreadThatWaitsOrHolds) {
+  const std::string picture = PictureOf(BusyReport());
+  EXPECT_EQ(CountOf(picture, ">srv 10"), 4) << picture;
+  EXPECT_EQ(CountOf(picture, "class=\"arrow\""), 3);
+  EXPECT_EQ(CountOf(picture, "class=\"arrow maybe\""), 0);
+  EXPECT_TRUE(picture.contains("pthread_mutex_lock() called at 0x401150, 90.0 us"));
+}
+
+TEST(LockPicture, WithoutTimesHasTheSentencesAlone) {
+  MadeReport made = BusyReport();
+  made.TakeTimes();
+  const std::string picture = PictureOf(made);
+  EXPECT_TRUE(picture.contains("went round loops 3,020 times")) << picture;
+  EXPECT_FALSE(picture.contains("<rect")) << picture;
+}
+
+TEST(LockLanes, DivideEachThreadsLife) {
+  const MadeReport made = BusyReport();
+  const std::vector<LockLane> lanes = LanesOf(made.report, 7, 64);
+  ASSERT_EQ(lanes.size(), 4);
+  for (const LockLane& lane : lanes) {
+    std::array<uint64_t, kLaneKinds> sums{};
+    for (const auto& column : lane.columns)
+      for (size_t i = 0; i < kLaneKinds; ++i) sums[i] += column[i];
+    const LockThread& thread = made.report.threads[lane.thread];
+    EXPECT_EQ(sums[0] + sums[1] + sums[2], thread.life());
+    EXPECT_EQ(sums[1], thread.spinning);
+  }
+  EXPECT_EQ(LanesOf(made.report, 7, 2).size(), 2);
+}
+
+TEST(LockLanes, TakeTheReportsOwnStrips) {
+  MadeReport made = BusyReport();
+  made.report.threads[1].strip = {{.spinning = 500'000, .sleeping = 0},
+                                  {.spinning = 0, .sleeping = 100'000}};
+  const LockLane lane = LanesOf(made.report, 7, 64)[1];
+  ASSERT_EQ(lane.columns.size(), 2);
+  EXPECT_EQ(lane.columns[0], (std::array<uint64_t, kLaneKinds>{0, 500'000, 0}));
+  EXPECT_EQ(lane.columns[1], (std::array<uint64_t, kLaneKinds>{400'000, 0, 100'000}));
 }
 
 TEST(LockChanges, SitesAreMatchedByNames) {
@@ -190,7 +235,7 @@ TEST(LockChanges, SitesAreMatchedByNames) {
 }
 
 TEST(LockChanges, TheSameRecordingIsTheSame) {
-  const MadeReport made = Busy();
+  const MadeReport made = BusyReport();
   const LockFigures figures = FiguresOf(made.View());
   const auto sentences = ChangeSentences(LockChanges::Between(figures, figures), true);
   ASSERT_EQ(sentences.size(), 1);

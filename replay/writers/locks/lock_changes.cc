@@ -187,6 +187,9 @@ std::vector<std::string> ChangeSentences(const LockChanges& changes, bool nanose
         fmt::format("One of the recordings has no times: only new sites, and those "
                     "that are gone, are told since {}.",
                     NameWords(changes.input, 60)));
+  else if (changes.old_share == 0 && changes.share == 0)
+    sentences.push_back(
+        fmt::format("No thread waited in {} either.", NameWords(changes.input, 60)));
   else if (changes.trend == LockTrend::kSame)
     sentences.push_back(fmt::format("Waiting is about the same: {}.", shares));
   else

@@ -25,7 +25,8 @@ function drawShares(view, shares, whole, y, high, colors) {
   const kinds = colors.length, columns = shares.length / kinds;
   const from = Math.max(Math.floor(state.begin / whole * columns), 0);
   for (let i = from; i < columns; ++i) {
-    const x = view.xOf(i / columns * whole), right = view.xOf((i + 1) / columns * whole);
+    // Whole pixels: no seam shows between two columns.
+    const x = Math.round(view.xOf(i / columns * whole)), right = Math.round(view.xOf((i + 1) / columns * whole));
     if (x > width) break;
     let all = 0;
     for (let k = 0; k < kinds; ++k) all += shares[i * kinds + k];
