@@ -41,11 +41,13 @@ uint32_t LockSites::Find(const LockSite& site, uint64_t end) {
       known.address = site.address;
     range.begin = std::min(range.begin, wanted.begin);
     range.end = std::max(range.end, wanted.end);
+    known.end = known.address + (range.end - range.begin);
     return range.site;
   }
   wanted.site = static_cast<uint32_t>(sites_.size());
   ranges.push_back(wanted);
   sites_.push_back(site);
+  sites_.back().end = end;
   return wanted.site;
 }
 

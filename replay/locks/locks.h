@@ -32,6 +32,7 @@ struct LockSite {
   const AddressSpace* space = nullptr;
   uint64_t address =
       0;              // of the loop's first instruction, or of the system call: of the first wait
+  uint64_t end = 0;   // behind the last instruction of the same loop or call
   uint64_t call = 0;  // of the instruction that called `function`; 0: not seen
   uint32_t caller = CallPath::kNoFunction;  // the function that has `call`
   bool is_library = false;  // `function` is known as one that acquires (lock_functions.def)

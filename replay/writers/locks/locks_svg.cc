@@ -22,7 +22,8 @@ constexpr double kWide = 1200;
 constexpr double kLeft = 150;  // for names
 constexpr double kStripHigh = 14;
 constexpr double kBarHigh = 10;
-constexpr double kLaneHigh = kStripHigh + 2 + kBarHigh + 12;
+constexpr double kHeldHigh = 4;
+constexpr double kLaneHigh = kStripHigh + 2 + kBarHigh + 1 + kHeldHigh + 10;
 constexpr size_t kMostLanes = 64;
 constexpr size_t kMostArrows = 40;
 
@@ -30,10 +31,12 @@ constexpr std::string_view kLocksPictureStyle =
     "<style>\n"
     "svg{background:#fff;color:#1b1f24;font:11px system-ui,sans-serif}\n"
     "text{fill:currentColor}.faint{fill:#6b7280}\n"
-    ".k0{fill:#7cb518}.k1{fill:#e8590c}.k2{fill:#9db4d6}.arrow{stroke:#9c36b5;fill:none}\n"
+    ".k0{fill:#7cb518}.k1{fill:#e8590c}.k2{fill:#9db4d6}.held{fill:#9c36b5}.arrow{stroke:#9c36b5;"
+    "fill:none}\n"
     ".head{fill:#9c36b5}.maybe{stroke-dasharray:4 3}\n"
     "@media(prefers-color-scheme:dark){svg{background:#14171c;color:#e6e8eb}\n"
-    ".k0{fill:#5c940d}.k1{fill:#d9480f}.k2{fill:#3f5878}.arrow{stroke:#be4bdb}.head{fill:#be4bdb}}"
+    ".k0{fill:#5c940d}.k1{fill:#d9480f}.k2{fill:#3f5878}.held{fill:#be4bdb}.arrow{stroke:#be4bdb}."
+    "head{fill:#be4bdb}}"
     "\n"
     "</style>\n";
 
@@ -44,13 +47,15 @@ class PictureWriter {
     constexpr size_t kColumns = 1000;
     constexpr size_t kLineColumns = 190;
     lanes_ = LanesOf(report_, kColumns, kMostLanes);
+    bool is_first = true;
     for (const std::string& sentence : LockSentences(view)) {
       const std::string lines = Wrapped(sentence, 2, kLineColumns);
       for (size_t at = 0; at < lines.size();) {
         const size_t end = std::min(lines.find('\n', at), lines.size());
-        said_.push_back(lines.substr(at, end - at));
+        said_.push_back({lines.substr(at, end - at), is_first});
         at = end + 1;
       }
+      is_first = false;
     }
   }
 
@@ -73,6 +78,11 @@ class PictureWriter {
   }
 
  private:
+  struct Line {
+    std::string text;
+    bool is_first = false;  // of the first sentence
+  };
+
   std::string& out() { return sink_.buffer(); }
   static double YOf(double top, size_t lane) {
     return top + 20 + kLaneHigh * static_cast<double>(lane);
@@ -85,9 +95,9 @@ class PictureWriter {
 
   void WriteSaid() {
     double y = 18;
-    for (const std::string& line : said_) {
+    for (const Line& line : said_) {
       out() += fmt::format("<text x=\"10\" y=\"{:.0f}\"{} xml:space=\"preserve\">{}</text>\n", y,
-                           y > 20 ? " class=\"faint\"" : "", InMarkup(line));
+                           line.is_first ? "" : " class=\"faint\"", InMarkup(line.text));
       y += 15;
     }
   }
@@ -148,7 +158,11 @@ class PictureWriter {
           InMarkup(WordsOf(view_, report_.sites[wait.site]).Short()),
           DurationWords(wait.time(), report_.nanoseconds));
       const auto holder = y_of.find(wait.holder);
-      if (holder == y_of.end() || arrows == kMostArrows) continue;
+      if (holder == y_of.end()) continue;
+      out() += fmt::format(
+          "<rect class=\"held\" x=\"{:.2f}\" y=\"{:.1f}\" width=\"{:.2f}\" height=\"{}\"/>\n",
+          X(wait.begin.time), holder->second + kStripHigh + 3 + kBarHigh, wide, kHeldHigh);
+      if (arrows == kMostArrows) continue;
       ++arrows;
       WriteArrow(X(wait.begin.time), lane->second, holder->second, wait.is_certain);
     }
@@ -157,7 +171,7 @@ class PictureWriter {
   void WriteArrow(double x, double from, double to, bool is_certain) {
     const bool is_down = to > from;
     const double begin = from + kStripHigh + 2 + (is_down ? kBarHigh : 0);
-    const double end = to + (is_down ? 0 : kStripHigh + 2 + kBarHigh);
+    const double end = to + (is_down ? 0 : kStripHigh + 3 + kBarHigh + kHeldHigh);
     const double back = is_down ? -5 : 5;
     out() += fmt::format(
         "<path class=\"arrow{0}\" d=\"M{1:.1f} {2:.1f}V{3:.1f}\"/>"
@@ -175,16 +189,18 @@ class PictureWriter {
       x += 90;
     }
     out() += fmt::format(
-        "<text x=\"{:.0f}\" y=\"{:.0f}\" class=\"faint\">arrow: from the one that waits to the one "
+        "<rect x=\"{0:.0f}\" y=\"{1:.0f}\" width=\"10\" height=\"10\" class=\"held\"/>"
+        "<text x=\"{2:.0f}\" y=\"{3:.0f}\" class=\"faint\">holding a lock that others wait for; "
+        "arrow: from the one that waits to the one "
         "that holds the lock (dashed: perhaps)</text>\n",
-        x, y);
+        x, y - 9, x + 14, y);
   }
 
   const LocksView& view_;
   const LockReport& report_;
   TextSink& sink_;
   std::vector<LockLane> lanes_;
-  std::vector<std::string> said_;
+  std::vector<Line> said_;
 };
 
 }  // namespace

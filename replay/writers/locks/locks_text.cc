@@ -42,6 +42,7 @@ class TextPrinter {
   void PrintSentences();
   void PrintSites();
   void PrintSite(size_t rank, uint32_t number);
+  void PrintQuiet(size_t first);
   void PrintSums(const LockSums& sums, uint64_t life, std::string_view name);
   void PrintHolders(uint32_t site);
   void PrintPath(const LockSite& site, const LockSums& sums);
@@ -103,8 +104,24 @@ void TextPrinter::PrintSites() {
   else
     out_ += fmt::format("  {:>12} {:>12} {:>12} {:>14}  {}\n", "waits", "acquired", "sleeps",
                         "trips", "thread");
-  for (size_t i = 0; i < std::min(sites_.size(), view_.rows); ++i) PrintSite(i + 1, sites_[i]);
-  More(sites_.size());
+  const auto waited = static_cast<size_t>(std::ranges::count_if(
+      sites_, [&](uint32_t site) { return report_.site_sums[site].waits != 0; }));
+  const size_t listed = view_.all ? sites_.size() : waited;
+  for (size_t i = 0; i < std::min(listed, view_.rows); ++i) PrintSite(i + 1, sites_[i]);
+  More(listed);
+  if (!view_.all) PrintQuiet(waited);
+}
+
+// The sites from `first` on, at which no thread waited.
+void TextPrinter::PrintQuiet(size_t first) {
+  uint64_t acquisitions = 0;
+  for (size_t i = first; i < sites_.size(); ++i)
+    acquisitions += report_.site_sums[sites_[i]].acquisitions.value_or(0);
+  const size_t count = sites_.size() - first;
+  if (count != 0)
+    out_ += fmt::format("  (no thread waited at {} with {}: --all)\n",
+                        first == 0 ? Counted(count, "site") : Counted(count, "more site"),
+                        Counted(acquisitions, "acquisition"));
 }
 
 void TextPrinter::PrintSite(size_t rank, uint32_t number) {
@@ -211,15 +228,15 @@ void TextPrinter::PrintThreads() {
 std::string TextPrinter::StateNote(const LockWait& wait) const {
   const auto bounds = [&] {
     const uint64_t least = wait.end.lo - std::min(wait.end.lo, wait.begin.hi);
-    return fmt::format(", at least {}", Duration(least));
+    return least == 0 ? std::string() : fmt::format(", at least {}", Duration(least));
   };
   switch (wait.state) {
     case WaitState::kWhole:
       return {};
     case WaitState::kBegunBefore:
-      return ", begun before the trace" + bounds();
+      return ", begun before" + bounds();
     case WaitState::kCutByEnd:
-      return ", not ended when the trace did" + bounds();
+      return ", not ended" + bounds();
     case WaitState::kLost:
       return ", cut by a loss" + bounds();
   }

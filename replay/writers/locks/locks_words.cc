@@ -53,6 +53,22 @@ void AppendFrames(const LocksView& view, const AddressSpace* space, uint64_t cal
   callers.push_back({.function = function, .place = words});
 }
 
+// Returns the index of the frame that has the loop: the innermost one around both its first and its
+// last instruction. What is inlined into a part of the loop, as a pause, is not the lock.
+size_t LoopFrame(const LocksView& view, const LockSite& site, const SourcePlace& first) {
+  size_t own = OwnFrame(first);
+  if (site.end <= site.address) return own;
+  const SourcePlace last = PlaceOf(view, site.space, site.end - 1);
+  if (!last.known()) return own;
+  size_t common = 0;
+  while (common < std::min(first.frames.size(), last.frames.size()) &&
+         first.frames[first.frames.size() - 1 - common].function ==
+             last.frames[last.frames.size() - 1 - common].function)
+    ++common;
+  if (common != 0) own = std::max(own, first.frames.size() - common);
+  return own;
+}
+
 // Returns the node of the call of the site's function: the innermost one that is made at the
 // site's call, else the outermost one.
 uint32_t NodeOf(const LockReport& report, const LockSite& site, uint32_t path) {
@@ -99,7 +115,9 @@ std::string SiteWords::Short() const {
   std::string text = WithBrackets(function);
   if (!inlined.empty())
     return fmt::format("{} in {} at {}", WithBrackets(inlined), text, loop.LineOrPlace());
-  if (call.place != 0) return fmt::format("{} called at {}", text, call.LineOrPlace());
+  const bool only_loop_has_line = loop.has_line() && !call.has_line();
+  if (call.place != 0 && !only_loop_has_line)
+    return fmt::format("{} called at {}", text, call.LineOrPlace());
   return loop.has_line() ? fmt::format("{} at {}", text, loop.LineOrPlace()) : text;
 }
 
@@ -113,12 +131,15 @@ SiteWords WordsOf(const LocksView& view, const LockSite& site) {
                   .loop = PlaceWords(view, site.space, site.address)};
   const SourcePlace loop = PlaceOf(view, site.space, site.address);
   if (loop.known()) {
-    const size_t own = OwnFrame(loop);
-    words.loop_source = SourceOf(loop.frames[own]);
+    const size_t own = LoopFrame(view, site, loop);
+    const SourceFrame& frame = loop.frames[own];
+    words.loop_source = SourceOf(frame);
+    words.loop.file = Printable(frame.file);
+    words.loop.line = frame.line;
     // Where the loop is in a function that `function` calls, the lock is not inlined.
     const bool is_inside = words.loop.function == words.function;
-    if (is_inside && own + 1 < loop.frames.size())
-      words.inlined = ShortName(loop.frames[own].function);
+    if (!site.is_library && is_inside && own + 1 < loop.frames.size())
+      words.inlined = ShortName(frame.function);
   }
   const SourcePlace call = PlaceOf(view, site.space, site.call);
   if (call.known()) words.source = SourceOf(call.frames[OwnFrame(call)]);

@@ -73,7 +73,8 @@ function drawArrow(wait) {
   const { context } = view;
   const from = laneOf.get(wait.tid), to = laneOf.get(wait.holder);
   if (!from || !to) return;
-  const x = Math.min(Math.max(view.xOf(wait.at), view.left), view.width);
+  const x = view.xOf(wait.at);
+  if (x < view.left || x > view.width) return;
   const down = to.y > from.y;
   const y0 = from.y - state.top + (down ? STRIP + 2 + BAR : STRIP + 2);
   const y1 = to.y - state.top + STRIP + 3 + BAR + (down ? 0 : HELD);
@@ -104,7 +105,7 @@ function drawLane(lane, y) {
 function arrows() {
   const MOST = 60;
   const shown = waits.filter((wait) => !isFaint(wait) && wait.holder !== null &&
-    wait.at < state.begin + state.length && wait.at + wait.time > state.begin &&
+    wait.at < state.begin + state.length && wait.at >= state.begin &&
     (wait.time > 3 * view.pixel() || wait === state.selected));
   return shown.slice(0, MOST);
 }
@@ -151,6 +152,7 @@ function waitAt(x, y) {
 function sitesTable() {
   const table = document.createElement('table');
   report.sites.forEach((site, i) => {
+    if (!site.waits) return;
     const row = table.insertRow();
     row.dataset.site = i;
     if (i === state.site) row.className = 'chosen';
