@@ -234,6 +234,20 @@ TEST(LockChanges, SitesAreMatchedByNames) {
   EXPECT_EQ(told["sites"][0]["per_acquisition"], 38'000);
 }
 
+TEST(LockChanges, AShareAndAnAcquisitionMayGoDifferentWays) {
+  MadeReport old(1);
+  old.Wait(old.Site("spin_lock", "worker", "main"), 0, 100'000, 1);
+  old.report.site_sums[0].acquisitions = 10;
+  MadeReport now(1);
+  now.Wait(now.Site("spin_lock", "worker", "main"), 0, 200'000, 1);
+  now.report.site_sums[0].acquisitions = 40;
+  const auto sentences =
+      ChangeSentences(LockChanges::Between(FiguresOf(old.View()), FiguresOf(now.View())), true);
+  EXPECT_EQ(sentences.at(1),
+            "Mixed: spin_lock in worker: 20 % of the time rather than 10 %; 5.00 us an acquisition "
+            "rather than 10.0 us.");
+}
+
 TEST(LockChanges, TheSameRecordingIsTheSame) {
   const MadeReport made = BusyReport();
   const LockFigures figures = FiguresOf(made.View());

@@ -41,13 +41,24 @@ LockTrend TrendOf(double old_share, double share) {
   return share < old_share ? LockTrend::kBetter : LockTrend::kWorse;
 }
 
+// What the share says, unless an acquisition's time says the opposite.
+LockTrend TrendOfSite(const LockFigure& old, double old_share, const LockFigure& now,
+                      double share) {
+  const LockTrend trend = TrendOf(old_share, share);
+  const std::optional<double> before = old.PerAcquisition();
+  const std::optional<double> after = now.PerAcquisition();
+  if (!before || !after || trend == LockTrend::kSame) return trend;
+  const LockTrend of_each = *after < *before ? LockTrend::kBetter : LockTrend::kWorse;
+  return of_each == trend ? trend : LockTrend::kMixed;
+}
+
 LockChange ChangeOf(const LockFigure* old, double old_share, const LockFigure* now, double share) {
   const LockFigure& named = now != nullptr ? *now : *old;
   const bool was = old != nullptr && old->waits != 0;
   const bool is = now != nullptr && now->waits != 0;
   return {.trend = !was  ? LockTrend::kNew
                    : !is ? LockTrend::kGone
-                         : TrendOf(old_share, share),
+                         : TrendOfSite(*old, old_share, *now, share),
           .function = named.function,
           .caller = named.caller,
           .old_share = old_share,
@@ -84,10 +95,13 @@ std::string Sentence(const LockChange& change, bool has_times, bool nanoseconds)
                        : fmt::format("Gone: {}.", name);
     case LockTrend::kBetter:
     case LockTrend::kWorse:
+    case LockTrend::kMixed:
       break;
   }
-  return fmt::format("{}: {}: {} of the time rather than {}{}.",
-                     change.trend == LockTrend::kBetter ? "Better" : "Worse", name,
+  const char* const head = change.trend == LockTrend::kBetter  ? "Better"
+                           : change.trend == LockTrend::kWorse ? "Worse"
+                                                               : "Mixed";
+  return fmt::format("{}: {}: {} of the time rather than {}{}.", head, name,
                      PercentWords(change.share), PercentWords(change.old_share),
                      EachWords(change, nanoseconds));
 }
@@ -139,6 +153,8 @@ const char* Name(LockTrend trend) {
       return "better";
     case LockTrend::kWorse:
       return "worse";
+    case LockTrend::kMixed:
+      return "mixed";
     case LockTrend::kNew:
       return "new";
     case LockTrend::kGone:

@@ -37,7 +37,8 @@ struct LockFigures {
 // Sites of the same names are added up.
 LockFigures FiguresOf(const LocksView& view);
 
-enum class LockTrend : uint8_t { kSame, kBetter, kWorse, kNew, kGone };
+// kMixed: the share and the time of an acquisition went different ways.
+enum class LockTrend : uint8_t { kSame, kBetter, kWorse, kMixed, kNew, kGone };
 const char* Name(LockTrend trend);
 
 struct LockChange {

@@ -54,6 +54,7 @@ struct SiteWords {
   std::string loop_source;  // the same of LockSite::address
   CodeWords call;           // the place of the call
   CodeWords loop;           // of LockSite::address
+  bool is_library = false;  // as LockSite's: where its own loop is tells nothing
   // "spin_lock() called at srv.cc:14".
   std::string Short() const;
 };

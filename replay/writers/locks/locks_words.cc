@@ -115,10 +115,10 @@ std::string SiteWords::Short() const {
   std::string text = WithBrackets(function);
   if (!inlined.empty())
     return fmt::format("{} in {} at {}", WithBrackets(inlined), text, loop.LineOrPlace());
-  const bool only_loop_has_line = loop.has_line() && !call.has_line();
-  if (call.place != 0 && !only_loop_has_line)
+  const bool has_loop = loop.has_line() && !is_library;
+  if (call.place != 0 && (call.has_line() || !has_loop))
     return fmt::format("{} called at {}", text, call.LineOrPlace());
-  return loop.has_line() ? fmt::format("{} at {}", text, loop.LineOrPlace()) : text;
+  return has_loop ? fmt::format("{} at {}", text, loop.LineOrPlace()) : text;
 }
 
 SiteWords WordsOf(const LocksView& view, const LockSite& site) {
@@ -128,7 +128,8 @@ SiteWords WordsOf(const LocksView& view, const LockSite& site) {
                   .source = {},
                   .loop_source = {},
                   .call = PlaceWords(view, site.space, site.call),
-                  .loop = PlaceWords(view, site.space, site.address)};
+                  .loop = PlaceWords(view, site.space, site.address),
+                  .is_library = site.is_library};
   const SourcePlace loop = PlaceOf(view, site.space, site.address);
   if (loop.known()) {
     const size_t own = LoopFrame(view, site, loop);
