@@ -18,9 +18,12 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "decode/instruction/effects.h"
+#include "replay/locks/free_trip.h"
 #include "replay/locks/trip_changes.h"
 #include "replay/locks/trip_state.h"
 #include "replay/locks/trip_values.h"
@@ -73,73 +76,10 @@ ReadTrip Read(std::span<const TripPart> parts) {
   return trip;
 }
 
-// The trip with each load a value of its own.
-struct FreeTrip {
-  TripValues values;
-  TripLog log;
-  std::vector<Outcome> outcomes;
-
-  FreeTrip(std::span<const TripInstruction> trip, CodeMode mode) {
-    TripState(values, mode).Execute(trip, true, {}, log);
-    for (const TripAttempt& attempt : log.attempts) outcomes.push_back(OutcomeOf(attempt));
-  }
-
-  // Whether the attempt worked, as the way shows that the trip went.
-  Outcome OutcomeOf(const TripAttempt& attempt) {
-    if (Contradicts(attempt, true)) return Outcome::kFailed;
-    if (Contradicts(attempt, false)) return Outcome::kDone;
-    return Outcome::kUnknown;
-  }
-
-  bool Contradicts(const TripAttempt& attempt, bool done) {
-    const ValueId status = values.Constant(done ? 0 : 1);
-    const ValueId known = attempt.exclusive ? status
-                                            : values.Compute(StepOperation::kFlagsOfDifference, 64,
-                                                             status, values.Constant(0));
-    return std::ranges::any_of(log.conditions, [&](const TripCondition& condition) {
-      if (condition.indirect) return false;
-      const auto holds = values.ConstantOf(values.Replace(condition.value, attempt.decides, known));
-      return holds && (*holds != 0) != condition.taken;
-    });
-  }
-
-  bool Has(Outcome outcome) const { return std::ranges::find(outcomes, outcome) != outcomes.end(); }
-  bool DependsOn(size_t condition, ValueId value) const {
-    return AnyWithin(values, log.conditions[condition].value,
-                     [&](ValueId id) { return id == value; });
-  }
-  bool DependsOnFailure(size_t condition) const {
-    for (size_t i = 0; i < outcomes.size(); ++i)
-      if (outcomes[i] == Outcome::kFailed && DependsOn(condition, log.attempts[i].decides))
-        return true;
-    return false;
-  }
-  // On memory other than the stack.
-  bool DependsOnLoad(size_t condition) const {
-    return AnyWithin(values, log.conditions[condition].value, [&](ValueId id) {
-      return values[id].kind == ValueKind::kMemory && values[id].c != 0;
-    });
-  }
-  bool IsAtomicLoad(ValueId id) const {
-    return values[id].kind == ValueKind::kMemory && values[id].c != 0 &&
-           std::ranges::any_of(log.accesses, [&](const TripAccess& access) {
-             return access.atomic && !access.stores && access.load == values[id].c;
-           });
-  }
-  // What the condition looks at was exchanged for something else, and used as a pointer: whoever
-  // takes a lock does not.
-  bool FollowsExchanged(size_t condition) const {
-    return AnyWithin(values, log.conditions[condition].value, [&](ValueId id) {
-      return IsAtomicLoad(id) && std::ranges::any_of(log.accesses, [&](const TripAccess& access) {
-               return AnyWithin(values, access.base, [&](ValueId within) { return within == id; });
-             });
-    });
-  }
-};
-
 // What the conditions of a trip turned out to be.
 struct Deciders {
   bool waits = false;          // memory that others may write
+  bool waits_on_own = false;   // such memory, which the trip changes and changes back
   bool waits_outside = false;  // such a condition in the loop's own function
   bool waits_within = false;   // such memory, but the condition does not leave the loop
   bool waits_on_stack = false;
@@ -152,12 +92,15 @@ struct Deciders {
   bool random = false;
 };
 
+// Whether a condition cannot turn out again as it did.
+enum class Opposite : uint8_t { kNone, kAtOnce, kLater };
+
 class TripJudge {
  public:
   TripJudge(std::span<const TripInstruction> trip, CodeMode mode)
       : free_(trip, mode), state_(values_, mode) {
     for (size_t i = 0; i < kExecutions; ++i) {
-      state_.Execute(trip, false, free_.outcomes, logs_[i]);
+      state_.Execute(trip, false, free_.outcomes(), logs_[i]);
       if (i == 0) first_.emplace(state_);
       if (i == kExecutions - 2) before_last_.emplace(state_);
     }
@@ -167,14 +110,17 @@ class TripJudge {
 
  private:
   void Look(size_t i, const TripChanges& changes);
-  void LookAtSame(size_t i, const TripChanges& changes);
-  bool IsOpposite(size_t i) const;
+  void LookAtSame(size_t i);
+  bool ChangesBack(const TripValue& memory) const;
+  void FindOpposites();
+  std::pair<ValueId, bool> Positive(const TripCondition& condition) const;
   bool IsOwnDoing(size_t i) const;
   bool ChangesMemory();
   bool StoresAtomically();
   bool ReadsMemory() const { return !logs_[0].accesses.empty(); }
   TripVerdict Verdict(LoopKind kind, LoopReason reason) const {
-    return {.kind = kind, .reason = reason, .pauses = free_.log.pauses, .atomic = free_.log.atomic};
+    return {
+        .kind = kind, .reason = reason, .pauses = free_.log().pauses, .atomic = free_.log().atomic};
   }
   TripVerdict Decide(const TripChanges& changes);
   TripVerdict DecideQuiet();
@@ -185,37 +131,63 @@ class TripJudge {
   std::optional<TripState> first_;
   std::optional<TripState> before_last_;
   std::array<TripLog, kExecutions> logs_;
+  std::vector<Opposite> opposites_;
   Deciders deciders_;
   int depth_ = 0;
 };
 
 TripVerdict TripJudge::Judge() {
-  if (free_.log.asks_kernel) return Verdict(LoopKind::kWork, LoopReason::kSystemCall);
+  if (free_.log().asks_kernel) return Verdict(LoopKind::kWork, LoopReason::kSystemCall);
   const bool failed = free_.Has(Outcome::kFailed);
-  if (free_.log.stores && !failed) return Verdict(LoopKind::kWork, LoopReason::kStores);
+  if (free_.log().stores && !failed) return Verdict(LoopKind::kWork, LoopReason::kStores);
   const TripChanges changes(values_, *first_);
-  for (const TripCondition& condition : free_.log.conditions)
+  for (const TripCondition& condition : logs_[0].conditions)
     depth_ = std::min(depth_, condition.depth);
-  for (size_t i = 0; i < free_.log.conditions.size(); ++i) Look(i, changes);
+  FindOpposites();
+  for (size_t i = 0; i < opposites_.size(); ++i) Look(i, changes);
   return Decide(changes);
 }
 
-bool TripJudge::IsOpposite(size_t i) const {
-  return std::ranges::any_of(logs_, [&](const TripLog& log) {
-    const TripCondition& condition = log.conditions[i];
-    const auto holds = values_.ConstantOf(condition.value);
-    return !condition.indirect && holds && (*holds != 0) != condition.taken;
-  });
+// A condition is met with both outcomes, or with the one that it cannot have: then other threads
+// wrote to memory in between, or (where only executing the trip again shows it) the trip did.
+void TripJudge::FindOpposites() {
+  struct Seen {
+    bool holds = false;
+    size_t execution = 0;
+  };
+  std::unordered_map<ValueId, Seen> seen;
+  opposites_.resize(logs_[0].conditions.size());
+  for (size_t k = 0; k < kExecutions; ++k) {
+    for (size_t i = 0; i < opposites_.size(); ++i) {
+      const TripCondition& condition = logs_[k].conditions[i];
+      if (condition.indirect) continue;
+      const auto [value, holds] = Positive(condition);
+      const auto known = values_.ConstantOf(value);
+      const auto [at, added] = seen.try_emplace(value, Seen{known ? *known != 0 : holds, k});
+      if (at->second.holds == holds) continue;
+      const bool at_once = k == 0 || (!known && at->second.execution == k);
+      if (opposites_[i] != Opposite::kAtOnce)
+        opposites_[i] = at_once ? Opposite::kAtOnce : Opposite::kLater;
+    }
+  }
+}
+
+// A condition without a "not" around it, and whether it held.
+std::pair<ValueId, bool> TripJudge::Positive(const TripCondition& condition) const {
+  const TripValue& value = values_[condition.value];
+  const bool is_not = value.kind == ValueKind::kComputed &&
+                      value.operation == StepOperation::kXor && values_.ConstantOf(value.b) == 1;
+  return {is_not ? value.a : condition.value, condition.taken != is_not};
 }
 
 void TripJudge::Look(size_t i, const TripChanges& changes) {
   const TripCondition& last = logs_[kExecutions - 1].conditions[i];
   const TripCondition& earlier = logs_[kExecutions - 2].conditions[i];
-  if (IsOpposite(i)) {
+  if (opposites_[i] != Opposite::kNone) {
     if (last.stays || !free_.DependsOnLoad(i)) return;
     if (free_.DependsOnFailure(i))
       deciders_.failed = true;
-    else if (StoresAtomically())
+    else if (opposites_[i] == Opposite::kLater && StoresAtomically())
       deciders_.ends = true;
     else
       deciders_.overtaken = true;
@@ -231,7 +203,7 @@ void TripJudge::Look(size_t i, const TripChanges& changes) {
     deciders_.random = deciders_.random || values_[id].kind == ValueKind::kRandom;
     return false;
   });
-  if (last.value == earlier.value) return LookAtSame(i, changes);
+  if (last.value == earlier.value) return LookAtSame(i);
   if (changes.ReadsAlong(last.value))
     deciders_.reads_along = true;
   else
@@ -243,27 +215,42 @@ void TripJudge::Look(size_t i, const TripChanges& changes) {
 bool TripJudge::IsOwnDoing(size_t i) const {
   const ValueId value = logs_[kExecutions - 1].conditions[i].value;
   if (value != logs_[kExecutions - 2].conditions[i].value ||
-      value == logs_[0].conditions[i].value || !free_.DependsOnLoad(i) || !free_.log.atomic)
+      value == logs_[0].conditions[i].value || !free_.DependsOnLoad(i) || !free_.log().atomic)
     return false;
   return !AnyWithin(values_, value,
                     [&](ValueId id) { return values_[id].kind == ValueKind::kMemory; });
 }
 
-void TripJudge::LookAtSame(size_t i, const TripChanges&) {
+void TripJudge::LookAtSame(size_t i) {
   const TripCondition& condition = logs_[kExecutions - 1].conditions[i];
   if (condition.indirect) return;
   bool shared = false;
+  bool own = false;
   bool stack = false;
   AnyWithin(values_, condition.value, [&](ValueId id) {
     const TripValue& value = values_[id];
     if (value.kind != ValueKind::kMemory) return false;
-    (state_.IsStack(value.a, value.constant) ? stack : shared) = true;
+    if (state_.IsStack(value.a, value.constant))
+      stack = true;
+    else
+      (ChangesBack(value) ? own : shared) = true;
     return false;
   });
-  if (stack && !shared) deciders_.waits_on_stack = true;
-  if (!shared) return;
-  (condition.stays ? deciders_.waits_within : deciders_.waits) = true;
-  if (!condition.stays && condition.depth == depth_) deciders_.waits_outside = true;
+  if (!shared && !own) {
+    if (stack) deciders_.waits_on_stack = true;
+  } else if (condition.stays) {
+    deciders_.waits_within = true;
+  } else {
+    (shared ? deciders_.waits : deciders_.waits_on_own) = true;
+    if (condition.depth == depth_) deciders_.waits_outside = true;
+  }
+}
+
+// Whether the trip changes this memory, and changes it back: it counts itself in and out.
+bool TripJudge::ChangesBack(const TripValue& memory) const {
+  return std::ranges::any_of(logs_[kExecutions - 1].accesses, [&](const TripAccess& access) {
+    return access.changes && access.base == memory.a && access.offset == memory.constant;
+  });
 }
 
 bool TripJudge::StoresAtomically() {
@@ -291,28 +278,30 @@ TripVerdict TripJudge::Decide(const TripChanges& changes) {
   if (deciders_.clock && !deciders_.waits_outside)
     return Verdict(LoopKind::kDelay, LoopReason::kReadsClock);
   if (deciders_.failed) return Verdict(LoopKind::kRetry, LoopReason::kNone);
-  if (free_.log.stores) return Verdict(LoopKind::kWork, LoopReason::kStores);
+  if (free_.log().stores) return Verdict(LoopKind::kWork, LoopReason::kStores);
   if (deciders_.ends) return Verdict(LoopKind::kWork, LoopReason::kEndsByItself);
   if (ChangesMemory()) return Verdict(LoopKind::kDoubtful, LoopReason::kEndsByItself);
   if (deciders_.overtaken) return Verdict(LoopKind::kRetry, LoopReason::kNone);
-  if (deciders_.waits) {
-    return StoresAtomically() && !free_.log.atomic
-               ? Verdict(LoopKind::kDoubtful, LoopReason::kStores)
-               : Verdict(LoopKind::kWait, LoopReason::kNone);
+  if (deciders_.waits) return Verdict(LoopKind::kWait, LoopReason::kNone);
+  if (deciders_.waits_on_own) {
+    return free_.log().pauses || free_.log().sleeps
+               ? Verdict(LoopKind::kWait, LoopReason::kNone)
+               : Verdict(LoopKind::kDoubtful, LoopReason::kStores);
   }
   return DecideQuiet();
 }
 
 // No condition that leaves the loop depends on memory that others write.
 TripVerdict TripJudge::DecideQuiet() {
-  const bool lets_pass = free_.log.pauses || !ReadsMemory();
+  const bool lets_pass = free_.log().pauses || !ReadsMemory();
   if (deciders_.counts)
     return Verdict(lets_pass ? LoopKind::kDelay : LoopKind::kWork, LoopReason::kCounts);
   if (StoresAtomically()) return Verdict(LoopKind::kDoubtful, LoopReason::kStores);
   if (free_.Has(Outcome::kUnknown)) return Verdict(LoopKind::kDoubtful, LoopReason::kUnknownCode);
   if (deciders_.waits_within || deciders_.waits_on_stack)
     return Verdict(LoopKind::kWait, LoopReason::kNone);
-  return Verdict(free_.log.pauses ? LoopKind::kDelay : LoopKind::kWork, LoopReason::kReadsNothing);
+  return Verdict(free_.log().pauses ? LoopKind::kDelay : LoopKind::kWork,
+                 LoopReason::kReadsNothing);
 }
 
 }  // namespace

@@ -37,7 +37,7 @@ bool IsLeaf(const TripValue& value) {
 TripChanges::TripChanges(TripValues& values, TripState& after) : values_(values) {
   FindVarying(after);
   std::unordered_map<ValueId, bool> known;
-  for (const ValueId leaf : varying_) {
+  for (const ValueId leaf : own_) {
     if (IsCounter(after_[leaf], known)) continue;
     works_ = true;
     reads_along_ = reads_along_ || ReadsAlong(after_[leaf]);
@@ -66,6 +66,13 @@ void TripChanges::FindVarying(TripState& after) {
                     needs[id], [&](ValueId needed) { return varying_.contains(needed); });
               }) != 0;
   }
+  // Those that others only follow are left over once those that nothing follows are gone.
+  own_ = varying_;
+  for (bool settled = true; settled;) {
+    std::unordered_set<ValueId> needed;
+    for (const ValueId id : own_) needed.insert(needs[id].begin(), needs[id].end());
+    settled = std::erase_if(own_, [&](ValueId id) { return !needed.contains(id); }) != 0;
+  }
 }
 
 bool TripChanges::Varies(ValueId value) const {
@@ -93,9 +100,11 @@ bool TripChanges::IsCounterStep(ValueId id, std::unordered_map<ValueId, bool>& k
   if (value.kind == ValueKind::kMemory) return !Varies(value.a);
   if (value.kind != ValueKind::kComputed) return false;
   switch (value.operation) {
+    case StepOperation::kShiftLeft:  // by one bit or none where that varies
+      return (!Varies(value.b) || (values_[value.b].zeros | 1) == ~uint64_t{0}) &&
+             IsCounter(value.a, known);
     case StepOperation::kCopy:
     case StepOperation::kSignExtend:
-    case StepOperation::kShiftLeft:
     case StepOperation::kShiftRight:
     case StepOperation::kShiftRightSigned:
     case StepOperation::kAnd:

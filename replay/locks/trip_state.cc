@@ -189,6 +189,10 @@ void TripState::NoteAccess(const TripValues::Place& place, const MachineStep& st
   log.accesses.push_back({place.base, place.offset, step.bits, step.atomic, stores});
 }
 
+void TripState::NoteChange(const TripValues::Place& place, bool changes, TripLog& log) {
+  if (!IsStack(place.base, place.offset)) log.accesses.back().changes = changes;
+}
+
 void TripState::Load(const MachineStep& step, TripLog& log) {
   const TripValues::Place place = values_.PlaceOf(AddressOf(step.memory));
   NoteAccess(place, step, log);
@@ -203,7 +207,9 @@ void TripState::Load(const MachineStep& step, TripLog& log) {
 void TripState::Store(const MachineStep& step, TripLog& log) {
   const TripValues::Place place = values_.PlaceOf(AddressOf(step.memory));
   NoteAccess(place, step, log);
-  SetMemory(place, step.bits, Read(step.a));
+  const ValueId value = values_.Bits(Read(step.a), std::min(step.bits * 8U, 64U));
+  NoteChange(place, value != MemoryValue(place.base, place.offset, step.bits), log);
+  SetMemory(place, step.bits, value);
 }
 
 Outcome TripState::OutcomeOf(size_t attempt) const {
@@ -238,13 +244,17 @@ void TripState::Try(const MachineStep& step, TripLog& log) {
   if (outcome == Outcome::kUnknown)
     result = values_.Compute(StepOperation::kSelect, std::min(step.bits * 8U, 64U), done,
                              exclusive ? old : made, exclusive ? made : old);
+  NoteChange(place, result != old, log);
   if (result != old) SetMemory(place, step.bits, result);
 }
 
 // What calls that let time pass return decides nothing: it is the same each time.
 void TripState::AskKernel(const MachineStep& step, TripLog& log) {
   const auto number = values_.ConstantOf(Read(step.a));
-  if (!number || !LetsTimePass(*number, mode_)) log.asks_kernel = true;
+  if (!number || !LetsTimePass(*number, mode_))
+    log.asks_kernel = true;
+  else
+    log.sleeps = true;
   Write(step.to, values_.Source(ValueKind::kKernel, ++kernel_));
 }
 

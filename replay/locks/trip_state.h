@@ -52,7 +52,8 @@ struct TripAccess {
   uint8_t bytes = 0;
   bool atomic = false;
   bool stores = false;
-  uint64_t load = 0;  // its number, where each load is a value of its own
+  bool changes = false;  // it stores another value than memory had
+  uint64_t load = 0;     // its number, where each load is a value of its own
 };
 
 // What one execution of a trip met.
@@ -63,6 +64,7 @@ struct TripLog {
   bool pauses = false;
   bool atomic = false;
   bool stores = false;       // to memory that is not the stack, other than atomically
+  bool sleeps = false;       // a system call that lets time pass
   bool asks_kernel = false;  // a system call other than those that let time pass
 };
 
@@ -95,6 +97,7 @@ class TripState {
   void AskKernel(const MachineStep& step, TripLog& log);
   void SetMemory(const TripValues::Place& place, unsigned bytes, ValueId value);
   void NoteAccess(const TripValues::Place& place, const MachineStep& step, TripLog& log);
+  void NoteChange(const TripValues::Place& place, bool changes, TripLog& log);
   ValueId Read(const StepOperand& operand);
   void Write(const StepOperand& operand, ValueId value);
   ValueId AddressOf(const StepAddress& memory);

@@ -317,6 +317,14 @@ ValueId TripValues::Compute(StepOperation operation, unsigned bits, ValueId a, V
                             uint8_t condition, uint64_t constant) {
   using enum StepOperation;
   const uint64_t mask = MaskOf(bits);
+  if (operation == kCondition && (condition & 1) != 0) {
+    const ValueId opposite = Compute(kCondition, bits, a, 0, 0, condition & ~1);
+    return Compute(kXor, bits, opposite, Constant(1));
+  }
+  if (operation == kFlagsOfResult) {
+    operation = kFlagsOfDifference;
+    b = 0;
+  }
   if (operation == kSubtract && a == b) return Constant(0);
   if (operation == kXor && a == b) return Constant(0);
   if ((operation == kAnd || operation == kOr) && a == b) return Bits(a, bits);
@@ -360,6 +368,13 @@ ValueId TripValues::Compute(StepOperation operation, unsigned bits, ValueId a, V
     }
     const uint64_t number = values_[b].constant;
     if (number == 0 && operation != kAnd) return Bits(a, bits);
+    if (operation == kAnd && values_[a].kind == ValueKind::kComputed &&
+        values_[a].operation == kOr) {
+      // The part of a register that is not looked at.
+      const TripValue parts = values_[a];
+      if ((~values_[parts.b].zeros & number) == 0) return Compute(kAnd, bits, parts.a, b);
+      if ((~values_[parts.a].zeros & number) == 0) return Compute(kAnd, bits, parts.b, b);
+    }
     if (operation == kAnd && (values_[a].zeros | number) == ~uint64_t{0}) return a;
     if (operation == kOr && (values_[a].ones & number) == number) return a;
   }

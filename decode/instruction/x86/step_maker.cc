@@ -7,6 +7,7 @@
 namespace flowback::x86 {
 
 StepOperand OperandOf(ZydisRegister reg, CodeMode mode) {
+  if (ZydisRegisterGetClass(reg) == ZYDIS_REGCLASS_FLAGS) return kFlagsOperand;
   const ZydisRegister whole =
       ZydisRegisterGetLargestEnclosing(kMachineModes[IndexOf(mode)].mode, reg);
   const auto id = static_cast<uint8_t>(ZydisRegisterGetId(whole));
@@ -23,8 +24,6 @@ StepOperand OperandOf(ZydisRegister reg, CodeMode mode) {
     case ZYDIS_REGCLASS_YMM:
     case ZYDIS_REGCLASS_ZMM:
       return RegisterOperand(step_register::kVector + (id & 31), 64);
-    case ZYDIS_REGCLASS_FLAGS:
-      return kFlagsOperand;
     default:
       return RegisterOperand(step_register::kOtherState, 64);
   }
