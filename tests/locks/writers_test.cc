@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -18,6 +19,7 @@ namespace flowback::test {
 namespace {
 
 using nlohmann::json;
+using WriteLocks = void(const LocksView&, TextSink&);
 
 json JsonOf(const MadeReport& made) { return json::parse(LocksJson(made.View())); }
 
@@ -204,6 +206,27 @@ TEST(LockLanes, TakeTheReportsOwnStrips) {
   ASSERT_EQ(lane.columns.size(), 2);
   EXPECT_EQ(lane.columns[0], (std::array<uint64_t, kLaneKinds>{0, 500'000, 0}));
   EXPECT_EQ(lane.columns[1], (std::array<uint64_t, kLaneKinds>{400'000, 0, 100'000}));
+}
+
+TEST(LockWriters, HostileNamesAreShortAndHarmless) {
+  std::string name;
+  while (name.size() < 60'000) name += "\"'\\\n\r\t\x1b[31m</script><!--&amp;\x07\xff{";
+  MadeReport made(2);
+  const uint32_t lock = made.Site(name, name + "1", name + "2");
+  for (int i = 0; i < 50; ++i) made.Wait(lock, 1, 1000, 1);
+  made.Holder(lock, 0, 1000, 1000, name);
+  for (WriteLocks* const write : {WriteLocksText, WriteLocksJson, WriteLocksSvg, WriteLocksHtml}) {
+    StringSink sink;
+    write(made.View(), sink);
+    EXPECT_LT(sink.text().size(), 1'000'000);
+    EXPECT_TRUE(std::ranges::all_of(sink.text(), [](char c) {
+      return c == '\n' || c == '\t' || static_cast<uint8_t>(c) >= 0x20;
+    }));
+  }
+  EXPECT_TRUE(json::accept(LocksJson(made.View())));
+  StringSink page;
+  WriteLocksHtml(made.View(), page);
+  EXPECT_EQ(CountOf(page.text(), "</script"), 2);
 }
 
 TEST(LockChanges, SitesAreMatchedByNames) {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "replay/writers/locks/lock_index.h"
 #include "replay/writers/locks/lock_lanes.h"
 #include "replay/writers/locks/locks_view.h"
 #include "replay/writers/page/page_parts.h"
@@ -34,7 +35,7 @@ void WriteData(const LocksView& view, TextSink& sink) {
   constexpr size_t kColumns = 1000;
   constexpr size_t kMostLanes = 200;
   const std::vector<LockLane> lanes = LanesOf(*view.report, kColumns, kMostLanes);
-  const auto sites = SitesByWaiting(*view.report);
+  const std::vector<uint32_t> sites = LockIndex(*view.report).by_waiting;
   std::string& out = sink.buffer();
   out += fmt::format("{{\"title\":{},\n", QuotedInScript(NameWords(view.input, 500)));
   WriteArray("sites", sites.size(), sink, [&](size_t i) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "replay/writers/locks/lock_changes.h"
+#include "replay/writers/locks/lock_index.h"
 #include "replay/writers/locks/locks_view.h"
 #include "replay/writers/text/json_parts.h"
 #include "replay/writers/writers.h"
@@ -52,7 +53,7 @@ void AddSums(const LockSums& sums, JsonLine& line) {
 class JsonPrinter {
  public:
   explicit JsonPrinter(const LocksView& view)
-      : view_(view), report_(*view.report), sites_(SitesByWaiting(report_)) {}
+      : view_(view), report_(*view.report), index_(report_) {}
 
   void Print(JsonLine& line) const;
 
@@ -70,14 +71,15 @@ class JsonPrinter {
   static std::string CallersJson(const std::vector<LockCaller>& callers) {
     return JsonArray(callers, [](const LockCaller& each) { return JsonText(each.function); });
   }
-  // Returns a site's place in `sites`.
-  size_t RankOf(uint32_t site) const {
-    return static_cast<size_t>(std::ranges::find(sites_, site) - sites_.begin());
+  // Returns the innermost ones alone: many waits have the same.
+  static std::string FewCallersJson(std::vector<LockCaller> callers) {
+    constexpr size_t kMost = 64;
+    if (callers.size() > kMost) callers.resize(kMost);
+    return CallersJson(callers);
   }
-
   const LocksView& view_;
   const LockReport& report_;
-  std::vector<uint32_t> sites_;
+  const LockIndex index_;
 };
 
 void JsonPrinter::Print(JsonLine& line) const {
@@ -86,7 +88,7 @@ void JsonPrinter::Print(JsonLine& line) const {
   line.Bool("has_times", report_.has_times);
   line.Number("begin", report_.begin).Number("end", report_.end);
   line.Raw("sentences", JsonArray(LockSentences(view_), JsonText)).Raw("waits", WaitsJson());
-  line.Raw("sites", JsonArray(sites_, [&](uint32_t site) { return SiteJson(site); }));
+  line.Raw("sites", JsonArray(index_.by_waiting, [&](uint32_t site) { return SiteJson(site); }));
   std::vector<uint32_t> threads;
   for (uint32_t i = 0; i < report_.threads.size(); ++i) threads.push_back(i);
   line.Raw("threads", JsonArray(threads, [&](uint32_t i) { return ThreadJson(i); }));
@@ -117,7 +119,7 @@ std::string JsonPrinter::WaitsJson() const {
 std::string JsonPrinter::SiteJson(uint32_t number) const {
   const LockSite& site = report_.sites[number];
   const SiteWords words = WordsOf(view_, site);
-  const LockWait* const longest = LongestWait(report_, number);
+  const LockWait* const longest = index_.sites[number].longest;
   return JsonObject([&](JsonLine& line) {
     line.Text("function", FunctionName(report_, site.function)).Text("file", words.loop.code);
     line.Hex("address", site.address).Hex("place", words.loop.place);
@@ -127,13 +129,13 @@ std::string JsonPrinter::SiteJson(uint32_t number) const {
       line.Hex("call", site.call);
     AddTextOrNull(line, "caller", FunctionName(report_, site.caller));
     AddTextOrNull(line, "source", words.source);
-    line.Raw("callers", CallersJson(CallersOf(
+    line.Raw("callers", FewCallersJson(CallersOf(
                             view_, site, longest == nullptr ? PathTree::kRoot : longest->path)));
     AddTextOrNull(line, "inlined", words.inlined);
     AddTextOrNull(line, "loop_source", words.loop_source);
     line.Bool("library", site.is_library);
     AddSums(report_.site_sums[number], line);
-    line.Raw("threads", JsonArray(ThreadSums(report_, number), [&](const LockSums* sums) {
+    line.Raw("threads", JsonArray(index_.sites[number].threads, [&](const LockSums* sums) {
                return JsonObject([&](JsonLine& thread) {
                  thread.Number("pid", report_.threads[sums->thread].pid);
                  AddThread(sums->thread, thread);
@@ -146,7 +148,7 @@ std::string JsonPrinter::SiteJson(uint32_t number) const {
 }
 
 std::string JsonPrinter::HoldersJson(uint32_t site) const {
-  return JsonArray(HoldersOf(report_, site), [&](const LockHolder* holder) {
+  return JsonArray(index_.sites[site].holders, [&](const LockHolder* holder) {
     return JsonObject([&](JsonLine& line) {
       AddThread(holder->thread, line);
       line.Number("waits", holder->waits).Number("time", holder->time);
@@ -157,10 +159,7 @@ std::string JsonPrinter::HoldersJson(uint32_t site) const {
 }
 
 std::string JsonPrinter::PathsJson(uint32_t site) const {
-  std::vector<const LockSums*> paths;
-  for (const LockSums& each : report_.path_sums)
-    if (each.site == site) paths.push_back(&each);
-  return JsonArray(paths, [&](const LockSums* sums) {
+  return JsonArray(index_.sites[site].paths, [&](const LockSums* sums) {
     const std::vector<LockCaller> callers = CallersOf(view_, report_.sites[site], sums->path);
     return JsonObject([&](JsonLine& line) {
       line.Raw("callers", CallersJson(callers));
@@ -187,7 +186,7 @@ std::string JsonPrinter::ThreadJson(uint32_t number) const {
 
 std::string JsonPrinter::WaitJson(const LockWait& wait) const {
   return JsonObject([&](JsonLine& line) {
-    line.Number("site", RankOf(wait.site));
+    line.Number("site", index_.sites[wait.site].rank);
     AddThread(wait.thread, line);
     AddMoment(line, "begin", wait.begin);
     AddMoment(line, "end", wait.end);
@@ -200,7 +199,7 @@ std::string JsonPrinter::WaitJson(const LockWait& wait) const {
     else
       line.Number("holder", report_.threads[wait.holder].tid);
     line.Bool("certain", wait.is_certain);
-    line.Raw("callers", CallersJson(CallersOf(view_, report_.sites[wait.site], wait.path)));
+    line.Raw("callers", FewCallersJson(CallersOf(view_, report_.sites[wait.site], wait.path)));
   });
 }
 

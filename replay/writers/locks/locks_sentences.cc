@@ -5,6 +5,7 @@
 #include <set>
 
 #include "replay/writers/locks/lock_changes.h"
+#include "replay/writers/locks/lock_index.h"
 #include "replay/writers/locks/locks_view.h"
 #include "replay/writers/text/counted.h"
 #include "replay/writers/timeline/timeline_view.h"
@@ -26,8 +27,8 @@ std::string ListWords(const std::vector<std::string>& items) {
 }
 
 // ", held mostly by srv 24261 in malloc"; empty: no holder is known.
-std::string HeldBy(const LocksView& view, uint32_t site) {
-  const std::vector<const LockHolder*> holders = HoldersOf(*view.report, site);
+std::string HeldBy(const LocksView& view, const LockIndex& index, uint32_t site) {
+  const std::vector<const LockHolder*>& holders = index.sites[site].holders;
   if (holders.empty()) return {};
   const LockHolder& first = *holders.front();
   const uint64_t waiting = view.report->site_sums[site].waiting.time;
@@ -46,14 +47,16 @@ std::string HeldBy(const LocksView& view, uint32_t site) {
 }
 
 // "spin_lock() called at srv.cc:14 (worker <- std::thread), held mostly by srv 24261 in malloc".
-std::string SiteSentence(const LocksView& view, uint32_t number) {
+std::string SiteSentence(const LocksView& view, const LockIndex& index) {
   constexpr size_t kMostCallers = 2;
+  const uint32_t number = index.by_waiting.front();
   const LockSite& site = view.report->sites[number];
-  const LockWait* const longest = LongestWait(*view.report, number);
+  const LockWait* const longest = index.sites[number].longest;
   const std::string callers = CallerWords(
       CallersOf(view, site, longest == nullptr ? PathTree::kRoot : longest->path), kMostCallers);
   return fmt::format("{}{}{}", WordsOf(view, site).Short(),
-                     callers.empty() ? "" : fmt::format(" ({})", callers), HeldBy(view, number));
+                     callers.empty() ? "" : fmt::format(" ({})", callers),
+                     HeldBy(view, index, number));
 }
 
 // The threads that have waits, as where no times are known.
@@ -72,10 +75,10 @@ std::string NobodyWaited(const LocksView& view) {
                      CountedWords(instructions, "instruction"));
 }
 
-std::string TripsSentence(const LocksView& view, const LockTotals& totals, uint32_t first) {
+std::string TripsSentence(const LocksView& view, const LockTotals& totals, const LockIndex& index) {
   const LockReport& report = *view.report;
   const size_t waiters = CountWaiters(report);
-  const uint64_t own = report.site_sums[first].trips;
+  const uint64_t own = report.site_sums[index.by_waiting.front()].trips;
   const std::string sleeps = totals.sums.sleeps == 0
                                  ? ""
                                  : fmt::format(" and slept {} times", Grouped(totals.sums.sleeps));
@@ -83,23 +86,22 @@ std::string TripsSentence(const LocksView& view, const LockTotals& totals, uint3
       own == totals.sums.trips ? " for " : fmt::format(", {} of them for ", Grouped(own));
   return fmt::format("{} waited and went round loops {} times{}{}{}.",
                      CountedWords(waiters, "thread"), Grouped(totals.sums.trips), sleeps, share,
-                     SiteSentence(view, first));
+                     SiteSentence(view, index));
 }
 
 std::string WaitSentence(const LocksView& view) {
   const LockReport& report = *view.report;
   const LockTotals totals = TotalsOf(report);
-  const std::vector<uint32_t> sites = SitesByWaiting(report);
-  if (sites.empty() || totals.sums.waits == 0) return NobodyWaited(view);
-  if (!report.has_times) return TripsSentence(view, totals, sites.front());
+  const LockIndex index(report);
+  if (index.by_waiting.empty() || totals.sums.waits == 0) return NobodyWaited(view);
+  if (!report.has_times) return TripsSentence(view, totals, index);
   const uint64_t all = totals.sums.waiting.time;
-  const uint64_t own = report.site_sums[sites.front()].waiting.time;
+  const uint64_t own = report.site_sums[index.by_waiting.front()].waiting.time;
   const std::string share =
       own == all ? " for " : fmt::format(": {} for ", PercentWords(WaitShare(own, totals.life)));
   return fmt::format("{} spent {} of {} time waiting{}{}.", CountedWords(totals.threads, "thread"),
                      PercentWords(WaitShare(all, totals.life)),
-                     totals.threads == 1 ? "its" : "their", share,
-                     SiteSentence(view, sites.front()));
+                     totals.threads == 1 ? "its" : "their", share, SiteSentence(view, index));
 }
 
 std::string DeadlockSentence(const LocksView& view, const LockCycle& cycle) {

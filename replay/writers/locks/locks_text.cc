@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "replay/writers/locks/lock_index.h"
 #include "replay/writers/locks/locks_view.h"
 #include "replay/writers/text/counted.h"
 #include "replay/writers/text/wrapped.h"
@@ -57,7 +58,8 @@ class TextPrinter {
   const LockReport& report_;
   const LockTotals totals_;
   std::string& out_;
-  std::vector<uint32_t> sites_ = SitesByWaiting(report_);
+  const LockIndex index_{report_};
+  const std::vector<uint32_t>& sites_ = index_.by_waiting;
 };
 
 void TextPrinter::PrintSentences() {
@@ -128,13 +130,13 @@ void TextPrinter::PrintSite(size_t rank, uint32_t number) {
   constexpr size_t kMostCallers = 4;
   const LockSite& site = report_.sites[number];
   const LockSums& sums = report_.site_sums[number];
-  const LockWait* const longest = LongestWait(report_, number);
+  const LockWait* const longest = index_.sites[number].longest;
   const SiteWords words = WordsOf(view_, site);
   const std::vector<LockCaller> callers =
       CallersOf(view_, site, longest == nullptr ? PathTree::kRoot : longest->path);
   const std::string names = CallerWords(callers, kMostCallers);
   Line(fmt::format("{}. {}{}", rank, words.Short(), names.empty() ? "" : " (" + names + ")"), 0);
-  const std::vector<const LockSums*> threads = ThreadSums(report_, number);
+  const std::vector<const LockSums*>& threads = index_.sites[number].threads;
   PrintSums(sums, totals_.life,
             threads.size() == 1 ? ThreadWords(view_, threads.front()->thread) : "all threads");
   if (threads.size() > 1)
@@ -145,8 +147,7 @@ void TextPrinter::PrintSite(size_t rank, uint32_t number) {
   PrintHolders(number);
   if (sums.cycles != 0) out_ += fmt::format("  {} cycles of waiting\n", Grouped(sums.cycles));
   if (!view_.paths) return;
-  for (const LockSums& each : report_.path_sums)
-    if (each.site == number) PrintPath(site, each);
+  for (const LockSums* each : index_.sites[number].paths) PrintPath(site, *each);
 }
 
 // "held by T1 for 83 %; one of T2, T3 for at most 17 %".
@@ -159,8 +160,7 @@ void TextPrinter::PrintHolders(uint32_t site) {
   uint64_t known = 0;
   uint64_t unsure = 0;
   size_t candidates = 0;
-  const std::vector<const LockHolder*> holders = HoldersOf(report_, site);
-  for (const LockHolder* each : holders) {
+  for (const LockHolder* each : index_.sites[site].holders) {
     known += each->certain;
     const std::vector<std::string> functions = FunctionsOf(view_, each->path);
     const std::string in = functions.empty() ? "" : " in " + ShortName(functions.front());
@@ -251,7 +251,7 @@ void TextPrinter::PrintWorst() {
                       "sleeps", "thread", "site");
   for (size_t i = 0; i < std::min({report_.worst.size(), kMost, view_.rows}); ++i) {
     const LockWait& wait = report_.worst[i];
-    const auto rank = std::ranges::find(sites_, wait.site) - sites_.begin() + 1;
+    const size_t rank = index_.sites[wait.site].rank + 1;
     std::string line =
         fmt::format("  {:>18} {:>8} {:>12} {:>7}  {:<24} {}",
                     MomentWords(wait.begin.time, report_.nanoseconds), Duration(wait.time()),

@@ -62,19 +62,10 @@ SiteWords WordsOf(const LocksView& view, const LockSite& site);
 
 // Returns the callers of the site's function on a path of LockReport::paths, the innermost first.
 std::vector<LockCaller> CallersOf(const LocksView& view, const LockSite& site, uint32_t path);
-// Returns the functions of a path, the innermost first.
+// Returns the innermost functions of a path, at most 64, the innermost first.
 std::vector<std::string> FunctionsOf(const LocksView& view, uint32_t path);
-// Returns the longest wait at a site; null: it is not among those that are told one by one.
-const LockWait* LongestWait(const LockReport& report, uint32_t site);
-// Returns the holders of a site, the one that held it longest first.
-std::vector<const LockHolder*> HoldersOf(const LockReport& report, uint32_t site);
-// Returns the sums of a site by thread.
-std::vector<const LockSums*> ThreadSums(const LockReport& report, uint32_t site);
-// Returns the numbers of the sites with waits, or calls that acquire, the one with most waiting
-// first.
-std::vector<uint32_t> SitesByWaiting(const LockReport& report);
-
-std::string FunctionName(const LockReport& report, uint32_t function);  // empty: not known
+// Returns the name, cut where it is longer than 1,000 bytes; empty: not known.
+std::string FunctionName(const LockReport& report, uint32_t function);
 // "worker <- std::thread::_Invoker <- start_thread", of at most so many.
 std::string CallerWords(const std::vector<LockCaller>& callers, size_t most);
 // "srv 24261".

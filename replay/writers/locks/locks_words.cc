@@ -17,9 +17,20 @@ std::string WithBrackets(const std::string& function) {
   return is_plain ? function + "()" : function;
 }
 
+// A report has a name many times over, and a hostile file's may be as long as the file.
+std::string CutName(std::string_view name) {
+  constexpr size_t kMostBytes = 1000;
+  if (name.size() <= kMostBytes) return std::string(name);
+  size_t end = kMostBytes;
+  while (end != 0 && (static_cast<uint8_t>(name[end]) & 0xc0) == 0x80) --end;
+  return std::string(name.substr(0, end)) + "...";
+}
+
+std::string FileOf(const SourceFrame& frame) { return Printable(CutName(frame.file)); }
+
 std::string SourceOf(const SourceFrame& frame) {
   if (frame.file.empty() || frame.line == 0) return {};
-  return fmt::format("{}:{}", Printable(frame.file), frame.line);
+  return fmt::format("{}:{}", FileOf(frame), frame.line);
 }
 
 SourcePlace PlaceOf(const LocksView& view, const AddressSpace* space, uint64_t ip) {
@@ -40,14 +51,13 @@ void AppendFrames(const LocksView& view, const AddressSpace* space, uint64_t cal
   for (size_t i = 0; i + 1 < source.frames.size(); ++i) {
     const SourceFrame& frame = source.frames[i];
     CodeWords words = place;
-    words.file = Printable(frame.file);
+    words.file = FileOf(frame);
     words.line = frame.line;
-    callers.push_back(
-        {.function = std::string(frame.function), .place = words, .is_inlined = true});
+    callers.push_back({.function = CutName(frame.function), .place = words, .is_inlined = true});
   }
   CodeWords words = place;
   if (!source.frames.empty() && source.known()) {
-    words.file = Printable(source.frames.back().file);
+    words.file = FileOf(source.frames.back());
     words.line = source.frames.back().line;
   }
   callers.push_back({.function = function, .place = words});
@@ -135,7 +145,7 @@ SiteWords WordsOf(const LocksView& view, const LockSite& site) {
     const size_t own = LoopFrame(view, site, loop);
     const SourceFrame& frame = loop.frames[own];
     words.loop_source = SourceOf(frame);
-    words.loop.file = Printable(frame.file);
+    words.loop.file = FileOf(frame);
     words.loop.line = frame.line;
     // Where the loop is in a function that `function` calls, the lock is not inlined.
     const bool is_inside = words.loop.function == words.function;
@@ -172,9 +182,11 @@ std::vector<LockCaller> CallersOf(const LocksView& view, const LockSite& site, u
 
 std::vector<std::string> FunctionsOf(const LocksView& view, uint32_t path) {
   const std::vector<InstancePath>& nodes = view.report->paths.nodes();
+  constexpr size_t kMost = 64;
   std::vector<std::string> functions;
   if (path >= nodes.size()) return functions;
-  for (uint32_t at = path; at != PathTree::kRoot; at = nodes[at].parent) {
+  for (uint32_t at = path; at != PathTree::kRoot && functions.size() < kMost;
+       at = nodes[at].parent) {
     const InstancePath& node = nodes[at];
     if (node.kind == PathKind::kCall)
       functions.push_back(FunctionName(*view.report, node.function));
@@ -185,42 +197,9 @@ std::vector<std::string> FunctionsOf(const LocksView& view, uint32_t path) {
   return functions;
 }
 
-const LockWait* LongestWait(const LockReport& report, uint32_t site) {
-  const auto found = std::ranges::find(report.worst, site, &LockWait::site);
-  return found == report.worst.end() ? nullptr : &*found;
-}
-
-std::vector<const LockHolder*> HoldersOf(const LockReport& report, uint32_t site) {
-  std::vector<const LockHolder*> holders;
-  for (const LockHolder& each : report.holders)
-    if (each.site == site) holders.push_back(&each);
-  std::ranges::stable_sort(holders, std::ranges::greater(),
-                           [](const LockHolder* each) { return each->time; });
-  return holders;
-}
-
-std::vector<const LockSums*> ThreadSums(const LockReport& report, uint32_t site) {
-  std::vector<const LockSums*> sums;
-  for (const LockSums& each : report.sums)
-    if (each.site == site) sums.push_back(&each);
-  return sums;
-}
-
-std::vector<uint32_t> SitesByWaiting(const LockReport& report) {
-  std::vector<uint32_t> sites;
-  for (uint32_t i = 0; i < report.site_sums.size(); ++i)
-    if (report.site_sums[i].waits != 0 || report.site_sums[i].acquisitions.value_or(0) != 0)
-      sites.push_back(i);
-  std::ranges::stable_sort(sites, std::ranges::greater(), [&](uint32_t i) {
-    const LockSums& sums = report.site_sums[i];
-    return std::tuple(sums.waiting.time, sums.trips, sums.waits);
-  });
-  return sites;
-}
-
 std::string FunctionName(const LockReport& report, uint32_t function) {
   if (function >= report.functions.size()) return {};
-  return report.functions[function].name;
+  return CutName(report.functions[function].name);
 }
 
 std::string CallerWords(const std::vector<LockCaller>& callers, size_t most) {
