@@ -74,8 +74,10 @@ Result<LockReport> LockFinder::Find(const TimesOf& times) {
   const std::vector<const TimeAccount*> accounts = AccountsOf(flows_, *known);
   report_.nanoseconds = known->nanoseconds;
   report_.emulated = sources_.recording.machine.emulated;
-  report_.has_times =
-      std::ranges::any_of(accounts, [](const auto* each) { return each != nullptr; });
+  // Records tell when threads lived, but not what they did then.
+  report_.has_times = std::ranges::any_of(accounts, [](const TimeAccount* each) {
+    return each != nullptr && each->Of(TimeClass::kExecuting).time != 0;
+  });
   TellThreads(accounts);
   WaitTotals totals(options_, AreAlone(sources_.recording, flows_), report_);
   const WaitPlan plan{.unit = TimeUnit(sources_.recording.time),

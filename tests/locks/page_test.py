@@ -106,7 +106,7 @@ class Page(unittest.TestCase):
         self.assertIn("No thread waited for another one", self.text("said"))
         self.assertEqual(self.ask("locks.lanes.length"), 0)
         self.open("no-times")
-        self.assertIn("went round loops 3,020 times", self.text("said"))
+        self.assertIn("3,020 trips round loops", self.text("said"))
         self.assertIn("3,000 trips", self.text("panel"))
         self.picture("no-times")
 

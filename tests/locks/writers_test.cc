@@ -62,11 +62,12 @@ TEST(LockSentences, WithoutTimesOfTripsAlone) {
   MadeReport made = BusyReport();
   made.TakeTimes();
   EXPECT_EQ(made.FirstSentence(),
-            "3 threads waited and went round loops 3,020 times, 3,000 of them for spin_lock() "
-            "called at 0x401050 (worker <- start_thread).");
+            "3 threads waited: 3,020 trips round loops, 3,000 of the trips for spin_lock() called "
+            "at 0x401050 (worker <- start_thread).");
   const std::string text = made.Text();
   EXPECT_TRUE(text.contains("The trace has no times")) << text;
   EXPECT_FALSE(text.contains("longest waits") || text.contains(" ns")) << text;
+  EXPECT_TRUE(text.contains("waits with most trips")) << text;
 }
 
 TEST(LockSentences, EmulatedTimesAreNoneOfAnUndisturbedRun) {
@@ -179,7 +180,7 @@ TEST(LockPicture, WithoutTimesHasTheSentencesAlone) {
   MadeReport made = BusyReport();
   made.TakeTimes();
   const std::string picture = PictureOf(made);
-  EXPECT_TRUE(picture.contains("went round loops 3,020 times")) << picture;
+  EXPECT_TRUE(picture.contains("3,020 trips round loops")) << picture;
   EXPECT_FALSE(picture.contains("<rect")) << picture;
 }
 

@@ -79,13 +79,12 @@ std::string TripsSentence(const LocksView& view, const LockTotals& totals, const
   const LockReport& report = *view.report;
   const size_t waiters = CountWaiters(report);
   const uint64_t own = report.site_sums[index.by_waiting.front()].trips;
-  const std::string sleeps = totals.sums.sleeps == 0
-                                 ? ""
-                                 : fmt::format(" and slept {} times", Grouped(totals.sums.sleeps));
+  const std::string sleeps =
+      totals.sums.sleeps == 0 ? "" : " and " + CountedWords(totals.sums.sleeps, "sleep");
   const std::string share =
-      own == totals.sums.trips ? " for " : fmt::format(", {} of them for ", Grouped(own));
-  return fmt::format("{} waited and went round loops {} times{}{}{}.",
-                     CountedWords(waiters, "thread"), Grouped(totals.sums.trips), sleeps, share,
+      own == totals.sums.trips ? "" : fmt::format(", {} of the trips", Grouped(own));
+  return fmt::format("{} waited: {} round loops{}{} for {}.", CountedWords(waiters, "thread"),
+                     CountedWords(totals.sums.trips, "trip"), sleeps, share,
                      SiteSentence(view, index));
 }
 

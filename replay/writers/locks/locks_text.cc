@@ -53,6 +53,7 @@ class TextPrinter {
   void PrintLoops();
   void PrintHints();
   std::string StateNote(const LockWait& wait) const;
+  std::string MomentOf(const LockWait& wait) const;
 
   const LocksView& view_;
   const LockReport& report_;
@@ -243,19 +244,25 @@ std::string TextPrinter::StateNote(const LockWait& wait) const {
   return {};
 }
 
+// Where a wait began: a time, as `timeline --at` takes it, or the number of an instruction.
+std::string TextPrinter::MomentOf(const LockWait& wait) const {
+  return report_.has_times ? MomentWords(wait.begin.time, report_.nanoseconds)
+                           : std::to_string(wait.position);
+}
+
 void TextPrinter::PrintWorst() {
   constexpr size_t kMost = 10;
-  if (!report_.has_times || report_.worst.empty()) return;
-  out_ += "\nlongest waits\n";
-  out_ += fmt::format("  {:>18} {:>8} {:>12} {:>7}  {:<24} {}\n", "begin", "time", "trips",
-                      "sleeps", "thread", "site");
+  if (report_.worst.empty()) return;
+  out_ += report_.has_times ? "\nlongest waits\n" : "\nwaits with most trips\n";
+  out_ += fmt::format("  {:>18} {:>8} {:>12} {:>7}  {:<24} {}\n",
+                      report_.has_times ? "begin" : "instruction", "time", "trips", "sleeps",
+                      "thread", "site");
   for (size_t i = 0; i < std::min({report_.worst.size(), kMost, view_.rows}); ++i) {
     const LockWait& wait = report_.worst[i];
-    const size_t rank = index_.sites[wait.site].rank + 1;
     std::string line =
-        fmt::format("  {:>18} {:>8} {:>12} {:>7}  {:<24} {}",
-                    MomentWords(wait.begin.time, report_.nanoseconds), Duration(wait.time()),
-                    Grouped(wait.trips), wait.sleeps, ThreadWords(view_, wait.thread), rank);
+        fmt::format("  {:>18} {:>8} {:>12} {:>7}  {:<24} {}", MomentOf(wait),
+                    report_.has_times ? Duration(wait.time()) : "-", Grouped(wait.trips),
+                    wait.sleeps, ThreadWords(view_, wait.thread), index_.sites[wait.site].rank + 1);
     if (wait.holder != LockWait::kNoThread)
       line += fmt::format(", {} {}", wait.is_certain ? "held by" : "perhaps held by",
                           ThreadWords(view_, wait.holder));
@@ -284,10 +291,11 @@ void TextPrinter::PrintLoops() {
 void TextPrinter::PrintHints() {
   if (report_.worst.empty() || !report_.has_times) return;
   const LockWait& wait = report_.worst.front();
+  const int32_t tid = report_.threads[wait.thread].tid;
+  if (tid < 0) return;
   out_ += fmt::format(
-      "\n`flowback timeline {} --at {} --tid {}` shows the instructions of the longest wait.\n",
-      view_.input, MomentWords(wait.begin.time, report_.nanoseconds),
-      report_.threads[wait.thread].tid);
+      "\n`flowback timeline {} --at {} --tid {}` shows the instructions of the first of these.\n",
+      view_.input, MomentOf(wait), tid);
 }
 
 }  // namespace
