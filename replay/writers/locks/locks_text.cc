@@ -45,6 +45,8 @@ class TextPrinter {
   void PrintSite(size_t rank, uint32_t number);
   void PrintQuiet(size_t first);
   void PrintSums(const LockSums& sums, uint64_t life, std::string_view name);
+  std::string WhoWaited(uint32_t site) const;
+  void PrintThreadSums(uint32_t site);
   void PrintHolders(uint32_t site);
   void PrintPath(const LockSite& site, const LockSums& sums);
   void PrintCallers(const std::vector<LockCaller>& callers);
@@ -137,18 +139,33 @@ void TextPrinter::PrintSite(size_t rank, uint32_t number) {
       CallersOf(view_, site, longest == nullptr ? PathTree::kRoot : longest->path);
   const std::string names = CallerWords(callers, kMostCallers);
   Line(fmt::format("{}. {}{}", rank, words.Short(), names.empty() ? "" : " (" + names + ")"), 0);
-  const std::vector<const LockSums*>& threads = index_.sites[number].threads;
-  PrintSums(sums, totals_.life,
-            threads.size() == 1 ? ThreadWords(view_, threads.front()->thread) : "all threads");
-  if (threads.size() > 1)
-    for (size_t i = 0; i < std::min(threads.size(), view_.rows); ++i)
-      PrintSums(*threads[i], report_.threads[threads[i]->thread].life(),
-                ThreadWords(view_, threads[i]->thread));
-  if (threads.size() > 1) More(threads.size());
+  PrintSums(sums, totals_.life, WhoWaited(number));
+  PrintThreadSums(number);
   PrintHolders(number);
   if (sums.cycles != 0) out_ += fmt::format("  {} cycles of waiting\n", Grouped(sums.cycles));
   if (!view_.paths) return;
   for (const LockSums* each : index_.sites[number].paths) PrintPath(site, *each);
+}
+
+// The thread where only one waited or acquired.
+std::string TextPrinter::WhoWaited(uint32_t site) const {
+  const std::vector<const LockSums*>& threads = index_.sites[site].threads;
+  return threads.size() == 1 ? ThreadWords(view_, threads.front()->thread) : "all threads";
+}
+
+// A row for each thread that waited, where there are several threads.
+void TextPrinter::PrintThreadSums(uint32_t site) {
+  const std::vector<const LockSums*>& threads = index_.sites[site].threads;
+  if (threads.size() < 2) return;
+  size_t waited = 0;
+  for (const LockSums* each : threads) {
+    if (each->waits == 0) continue;
+    if (++waited <= view_.rows)
+      PrintSums(*each, report_.threads[each->thread].life(), ThreadWords(view_, each->thread));
+  }
+  More(waited);
+  if (waited != 0 && waited != threads.size())
+    out_ += fmt::format("  ({} did not wait)\n", Counted(threads.size() - waited, "more thread"));
 }
 
 // "held by T1 for 83 %; one of T2, T3 for at most 17 %".
