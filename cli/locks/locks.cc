@@ -135,10 +135,10 @@ void LocksJob::WarnOfResult() {
                             opened_.InputName(), words_.fail_over),
                 {"a recording with times: `flowback info` tells which packets one has"});
   }
-  const double share = WaitShare(totals.sums.waiting.time, totals.life);
+  const double share = WaitShare(totals.lock_waiting, totals.lock_life);
   if (share <= *words_.limit) return;
   is_over_ = true;
-  Warn(fmt::format("{}: threads that waited did so for {:.1f} % of their time, more than {:g} %",
+  Warn(fmt::format("{}: threads waited for locks for {:.1f} % of their time, more than {:g} %",
                    opened_.InputName(), 100 * share, 100 * *words_.limit));
 }
 
@@ -154,8 +154,8 @@ void AddLocksOptions(CLI::App& app, LockWords& words, ReaderWords&) {
       "say what got better or worse since this recording, or this file that --json wrote");
   app.add_option(
       "--fail-over", words.fail_over,
-      "end with status 1 if threads that waited did so for a larger share of their time, "
-      "e.g. 5%");
+      "end with status 1 if threads wait for locks for a larger share of their time, e.g. 5%; "
+      "waits of conditions, barriers and thread ends do not count");
   CLI::Option* const svg =
       app.add_option("--svg", words.svg, "write a picture instead: one SVG file");
   app.add_option("--html", words.html,

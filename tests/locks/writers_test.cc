@@ -37,6 +37,26 @@ TEST(LockSentences, OfOneThreadAtOneSite) {
             "<- start_thread).");
 }
 
+TEST(LockSentences, WaitsForWorkDoNotHideThoseForLocks) {
+  MadeReport made(3);
+  const uint32_t idle = made.Site("pthread_cond_wait", "next_job", "start_thread");
+  made.report.sites[idle].is_library = true;
+  made.Wait(idle, 1, 900'000, 0);
+  made.Wait(made.Site("spin_lock", "worker", "start_thread"), 2, 100'000, 7);
+  const std::vector<std::string> sentences = LockSentences(made.View());
+  EXPECT_TRUE(
+      sentences.at(0).starts_with("2 threads spent 50 % of their time waiting: 45 % for "
+                                  "pthread_cond_wait()"))
+      << sentences.at(0);
+  EXPECT_EQ(sentences.at(1),
+            "For locks alone 1 thread waited 10 % of its time: 10 % for spin_lock() called at "
+            "0x401150 (worker <- start_thread).");
+  const json all = JsonOf(made);
+  EXPECT_EQ(all["waits"]["locks"]["share"], 0.1);
+  EXPECT_TRUE(all["sites"][0]["for_work"]);
+  EXPECT_FALSE(all["sites"][1]["for_work"]);
+}
+
 TEST(LockSentences, WhereNobodyWaited) {
   MadeReport made(3);
   EXPECT_EQ(made.FirstSentence(),

@@ -110,6 +110,12 @@ std::string JsonPrinter::WaitsJson() const {
   return JsonObject([&](JsonLine& line) {
     line.Number("threads", totals.threads).Number("life", totals.life);
     line.Raw("share", fmt::format("{:.6f}", WaitShare(totals.sums.waiting.time, totals.life)));
+    line.Raw("locks", JsonObject([&](JsonLine& locks) {
+               locks.Number("threads", totals.lock_threads).Number("life", totals.lock_life);
+               locks.Number("waiting", totals.lock_waiting);
+               locks.Raw("share",
+                         fmt::format("{:.6f}", WaitShare(totals.lock_waiting, totals.lock_life)));
+             }));
     AddWaiting(totals.sums, line);
     line.Number("max", totals.sums.max);
     AddStates(totals.sums, line);
@@ -133,7 +139,7 @@ std::string JsonPrinter::SiteJson(uint32_t number) const {
                             view_, site, longest == nullptr ? PathTree::kRoot : longest->path)));
     AddTextOrNull(line, "inlined", words.inlined);
     AddTextOrNull(line, "loop_source", words.loop_source);
-    line.Bool("library", site.is_library);
+    line.Bool("library", site.is_library).Bool("for_work", IsForWork(report_, site));
     AddSums(report_.site_sums[number], line);
     line.Raw("threads", JsonArray(index_.sites[number].threads, [&](const LockSums* sums) {
                return JsonObject([&](JsonLine& thread) {

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "replay/writers/locks/lock_changes.h"
@@ -47,9 +48,8 @@ std::string HeldBy(const LocksView& view, const LockIndex& index, uint32_t site)
 }
 
 // "spin_lock() called at srv.cc:14 (worker <- std::thread), held mostly by srv 24261 in malloc".
-std::string SiteSentence(const LocksView& view, const LockIndex& index) {
+std::string SiteSentence(const LocksView& view, const LockIndex& index, uint32_t number) {
   constexpr size_t kMostCallers = 2;
-  const uint32_t number = index.by_waiting.front();
   const LockSite& site = view.report->sites[number];
   const LockWait* const longest = index.sites[number].longest;
   const std::string callers = CallerWords(
@@ -85,7 +85,7 @@ std::string TripsSentence(const LocksView& view, const LockTotals& totals, const
       own == totals.sums.trips ? "" : fmt::format(", {} of the trips", Grouped(own));
   return fmt::format("{} waited: {} round loops{}{} for {}.", CountedWords(waiters, "thread"),
                      CountedWords(totals.sums.trips, "trip"), sleeps, share,
-                     SiteSentence(view, index));
+                     SiteSentence(view, index, index.by_waiting.front()));
 }
 
 std::string WaitSentence(const LocksView& view) {
@@ -100,7 +100,25 @@ std::string WaitSentence(const LocksView& view) {
       own == all ? " for " : fmt::format(": {} for ", PercentWords(WaitShare(own, totals.life)));
   return fmt::format("{} spent {} of {} time waiting{}{}.", CountedWords(totals.threads, "thread"),
                      PercentWords(WaitShare(all, totals.life)),
-                     totals.threads == 1 ? "its" : "their", share, SiteSentence(view, index));
+                     totals.threads == 1 ? "its" : "their", share,
+                     SiteSentence(view, index, index.by_waiting.front()));
+}
+
+// Where most of the waiting is for other threads' work, as of idle threads in a pool.
+std::string LocksAlone(const LocksView& view) {
+  const LockReport& report = *view.report;
+  const LockTotals totals = TotalsOf(report);
+  const LockIndex index(report);
+  if (!report.has_times || totals.lock_waiting == 0 ||
+      !IsForWork(report, report.sites[index.by_waiting.front()]))
+    return {};
+  const uint32_t first = *std::ranges::find_if(
+      index.by_waiting, [&](uint32_t site) { return !IsForWork(report, report.sites[site]); });
+  const auto share = [&](uint64_t time) { return PercentWords(WaitShare(time, totals.lock_life)); };
+  return fmt::format("For locks alone {} waited {} of {} time: {} for {}.",
+                     CountedWords(totals.lock_threads, "thread"), share(totals.lock_waiting),
+                     totals.lock_threads == 1 ? "its" : "their",
+                     share(report.site_sums[first].waiting.time), SiteSentence(view, index, first));
 }
 
 std::string DeadlockSentence(const LocksView& view, const LockCycle& cycle) {
@@ -124,6 +142,18 @@ std::string DeadlockSentence(const LocksView& view, const LockCycle& cycle) {
                      ListWords(waits));
 }
 
+// "pool 4806 for LOCK (held by pool 4807)", "3 for LOCK".
+std::string OpenAt(const LocksView& view, const std::vector<const LockWait*>& waits) {
+  const LockWait& first = *waits.front();
+  const std::string site = WordsOf(view, view.report->sites[first.site]).Short();
+  if (waits.size() > 1) return fmt::format("{} for {}", waits.size(), site);
+  if (first.holder == LockWait::kNoThread)
+    return fmt::format("{} for {}", ThreadWords(view, first.thread), site);
+  return fmt::format("{} for {} ({} {})", ThreadWords(view, first.thread), site,
+                     first.is_certain ? "held by" : "perhaps held by",
+                     ThreadWords(view, first.holder));
+}
+
 // Threads that still waited at their end, and are in no deadlock.
 std::string OpenSentence(const LocksView& view) {
   constexpr size_t kMost = 3;
@@ -131,19 +161,26 @@ std::string OpenSentence(const LocksView& view) {
   std::set<uint32_t> in_cycle;
   for (const LockCycle& cycle : report.cycles)
     in_cycle.insert(cycle.waits.begin(), cycle.waits.end());
+  std::map<uint32_t, std::vector<const LockWait*>> by_site;
   size_t count = 0;
-  std::string text;
   for (uint32_t i = 0; i < report.open.size(); ++i) {
-    if (in_cycle.contains(i) || ++count > kMost) continue;
-    const LockWait& wait = report.open[i];
-    text += fmt::format("{}{} for {}", text.empty() ? "" : ", ", ThreadWords(view, wait.thread),
-                        WordsOf(view, report.sites[wait.site]).Short());
-    if (wait.holder != LockWait::kNoThread)
-      text += fmt::format(" ({} held it)", ThreadWords(view, wait.holder));
+    if (in_cycle.contains(i)) continue;
+    by_site[report.open[i].site].push_back(&report.open[i]);
+    ++count;
   }
   if (count == 0) return {};
+  std::vector<const std::vector<const LockWait*>*> sites;
+  for (const auto& [site, waits] : by_site) sites.push_back(&waits);
+  std::ranges::stable_sort(sites, std::ranges::greater(),
+                           [](const auto* waits) { return waits->size(); });
+  std::string text;
+  size_t left = count;
+  for (size_t i = 0; i < std::min(kMost, sites.size()); ++i) {
+    text += (i == 0 ? "" : ", ") + OpenAt(view, *sites[i]);
+    left -= sites[i]->size();
+  }
   return fmt::format("{} still waited when the trace ended: {}{}.", CountedWords(count, "thread"),
-                     text, count > kMost ? fmt::format(" and {} more", count - kMost) : "");
+                     text, left != 0 ? fmt::format(" and {} more", left) : "");
 }
 
 std::string NotWhole(const LockReport& report) {
@@ -185,6 +222,7 @@ std::vector<std::string> LockSentences(const LocksView& view) {
       add(std::move(each));
   for (const LockCycle& cycle : report.cycles) add(DeadlockSentence(view, cycle));
   add(WaitSentence(view));
+  add(LocksAlone(view));
   add(OpenSentence(view));
   add(DoubtfulSentence(view));
   if (report.emulated && report.has_times) add(kEmulatedTimes);

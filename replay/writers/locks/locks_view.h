@@ -33,7 +33,15 @@ struct LockTotals {
   uint64_t threads = 0;  // that waited
   uint64_t life = 0;     // of these threads
   LockSums sums;         // without quantiles and acquisitions
+  // Of waits for locks alone: not for what another thread is to do first, as of a condition, a
+  // barrier or a thread's end.
+  uint64_t lock_threads = 0;
+  uint64_t lock_life = 0;
+  uint64_t lock_waiting = 0;
 };
+// Returns whether a thread waits there until another one has done something, and holds nothing
+// then: at a condition, a barrier, a thread's end. Else it waits for a lock.
+bool IsForWork(const LockReport& report, const LockSite& site);
 LockTotals TotalsOf(const LockReport& report);
 // Returns a part of `life` between 0 and 1.
 double WaitShare(uint64_t waiting, uint64_t life);

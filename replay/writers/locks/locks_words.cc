@@ -2,9 +2,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <numeric>
+#include <set>
 
 #include "base/linux_call_names.h"
+#include "replay/locks/lock_functions.h"
 #include "replay/writers/locks/locks_view.h"
 #include "replay/writers/text/printable.h"
 #include "replay/writers/timeline/timeline_view.h"
@@ -79,6 +80,20 @@ size_t LoopFrame(const LocksView& view, const LockSite& site, const SourcePlace&
   return own;
 }
 
+// Quantiles and acquisitions can't be added.
+void Add(const LockSums& each, LockSums& all) {
+  all.waits += each.waits;
+  all.trips += each.trips;
+  all.sleeps += each.sleeps;
+  all.waiting.time += each.waiting.time;
+  all.waiting.lo += each.waiting.lo;
+  all.waiting.hi += std::min(each.waiting.hi, UINT64_MAX - all.waiting.hi);
+  all.sleeping += each.sleeping;
+  all.cycles += each.cycles;
+  all.max = std::max(all.max, each.max);
+  for (size_t i = 0; i < kWaitStates; ++i) all.states[i] += each.states[i];
+}
+
 // Returns the node of the call of the site's function: the innermost one that is made at the
 // site's call, else the outermost one.
 uint32_t NodeOf(const LockReport& report, const LockSite& site, uint32_t path) {
@@ -101,20 +116,21 @@ LockTotals TotalsOf(const LockReport& report) {
     ++totals.threads;
     totals.life += thread.life();
   }
-  LockSums& all = totals.sums;
   for (const LockSums& each : report.site_sums) {
-    all.waits += each.waits;
-    all.trips += each.trips;
-    all.sleeps += each.sleeps;
-    all.waiting.time += each.waiting.time;
-    all.waiting.lo += each.waiting.lo;
-    all.waiting.hi += std::min(each.waiting.hi, UINT64_MAX - all.waiting.hi);
-    all.sleeping += each.sleeping;
-    all.cycles += each.cycles;
-    all.max = std::max(all.max, each.max);
-    for (size_t i = 0; i < kWaitStates; ++i) all.states[i] += each.states[i];
+    Add(each, totals.sums);
+    if (!IsForWork(report, report.sites[each.site])) totals.lock_waiting += each.waiting.time;
   }
+  std::set<uint32_t> threads;
+  for (const LockSums& each : report.sums)
+    if (each.waits != 0 && !IsForWork(report, report.sites[each.site])) threads.insert(each.thread);
+  totals.lock_threads = threads.size();
+  for (const uint32_t thread : threads) totals.lock_life += report.threads[thread].life();
   return totals;
+}
+
+bool IsForWork(const LockReport& report, const LockSite& site) {
+  return site.is_library &&
+         LockFunctionOf(FunctionName(report, site.function)).use == LockUse::kWaits;
 }
 
 double WaitShare(uint64_t waiting, uint64_t life) {
@@ -125,10 +141,13 @@ std::string SiteWords::Short() const {
   std::string text = WithBrackets(function);
   if (!inlined.empty())
     return fmt::format("{} in {} at {}", WithBrackets(inlined), text, loop.LineOrPlace());
-  const bool has_loop = loop.has_line() && !is_library;
-  if (call.place != 0 && (call.has_line() || !has_loop))
+  // What begins a thread says nothing of the lock.
+  const bool is_main =
+      call.object.starts_with("libc.so") || call.object.starts_with("libstdc++.so");
+  const bool has_call = call.place != 0 && !is_main;
+  if (call.place != 0 && (is_library || (has_call && (call.has_line() || !loop.has_line()))))
     return fmt::format("{} called at {}", text, call.LineOrPlace());
-  return has_loop ? fmt::format("{} at {}", text, loop.LineOrPlace()) : text;
+  return is_library ? text : fmt::format("{} at {}", text, loop.LineOrPlace());
 }
 
 SiteWords WordsOf(const LocksView& view, const LockSite& site) {
