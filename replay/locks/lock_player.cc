@@ -56,19 +56,19 @@ void LockPlayer::OnBlocks(const BlockBatch& batch) {
 
 void LockPlayer::TellEnded() { teller_->End(finder_->TakeEnded()); }
 
-// A loop that the thread came to from one place has as many acquisitions as it was come to. From
-// several, nothing tells how many each of them has.
+// How often the thread came to a loop is that of a site only if there is no other one with it.
 void LockPlayer::CountEntries() {
-  const std::vector<uint32_t> sites = sink_.SitesOfThread();
   std::map<std::pair<const AddressSpace*, uint64_t>, std::vector<uint32_t>> by_loop;
-  for (const uint32_t site : sites) {
+  for (const uint32_t site : sink_.SitesOfThread()) {
     const LockSite& at = plan_.sites.all()[site];
     if (!at.is_library) by_loop[{at.space, at.address}].push_back(site);
   }
-  for (const auto& [loop, of] : by_loop) {
-    const uint64_t count = entries_.Of(loop.first, loop.second, played_);
-    if (of.size() == 1 && count != 0) sink_.OnAcquisitions(of.front(), count);
-  }
+  for (const auto& [loop, sites] : by_loop)
+    for (const uint32_t site : sites) {
+      const LockSite& at = plan_.sites.all()[site];
+      sink_.OnEntries(site, at.call == 0 ? 0 : teller_->CallsOf(at.function, at.call),
+                      sites.size() == 1 ? entries_.Of(loop.first, loop.second, played_) : 0);
+    }
 }
 
 void LockPlayer::OnEvent(const TraceEvent& event) {

@@ -23,7 +23,9 @@ class LockSink : public WaitSink {
   virtual void OnThreadEnd(uint32_t number, uint64_t instructions) = 0;
   // The sites of this thread's waits so far.
   virtual std::vector<uint32_t> SitesOfThread() const = 0;
-  virtual void OnAcquisitions(uint32_t site, uint64_t count) = 0;
+  // Of a site that is no library's: so often the thread called its function, and came to its loop.
+  // 0: not known.
+  virtual void OnEntries(uint32_t site, uint64_t calls, uint64_t entries) = 0;
 };
 
 class LockPlayer final : public PlayConsumer {

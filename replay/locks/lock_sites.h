@@ -20,6 +20,16 @@ class LockSites {
   // Places in the same file are one, wherever it is mapped, and so are loops whose code overlaps.
   // `end`: behind the last instruction that waits.
   uint32_t Find(const LockSite& site, uint64_t end);
+  // A wait at the site began: in a call that had stored nothing before, or not.
+  void NoteWait(uint32_t site, bool is_first) {
+    if (site >= begins_later_.size()) begins_later_.resize(site + size_t{1});
+    if (!is_first) begins_later_[site] = true;
+  }
+  // Whether waiting was the first that each call with a wait did: then the function is one that
+  // acquires, and each of its calls an acquisition.
+  bool WaitsFirst(uint32_t site) const {
+    return site < begins_later_.size() && !begins_later_[site];
+  }
   // What the function is by its name.
   LockFunction UseOf(uint32_t function, FunctionTable& functions);
   const std::vector<LockSite>& all() const { return sites_; }
@@ -36,6 +46,7 @@ class LockSites {
   };
 
   std::vector<LockSite> sites_;
+  std::vector<bool> begins_later_;                 // by site
   std::vector<std::optional<LockFunction>> uses_;  // by function
   // Sites of one call, by what waits there, in its file: half-open.
   struct Range {

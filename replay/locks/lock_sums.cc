@@ -54,9 +54,24 @@ void WaitTotals::OnWait(const LockWait& wait, std::string_view family) {
   if (wait.state == WaitState::kCutByEnd) report_.open.push_back(wait);
 }
 
-void WaitTotals::OnAcquisitions(uint32_t site, uint64_t count) {
-  for (Sum* sum : {&by_site_[{site, 0}], &by_thread_[{site, thread_}]})
-    sum->sums.acquisitions = sum->sums.acquisitions.value_or(0) + count;
+void WaitTotals::Count(uint32_t site, uint32_t thread, uint64_t acquisitions) {
+  for (Sum* sum : {&by_site_[{site, 0}], &by_thread_[{site, thread}]})
+    sum->sums.acquisitions = sum->sums.acquisitions.value_or(0) + acquisitions;
+}
+
+// A loop whose first check the compiler put before it is come to only by who has to wait: it tells
+// of acquisitions only if it was come to more often than that.
+void WaitTotals::CountEntries() {
+  for (const auto& [key, entries] : entries_) {
+    const auto& [site, thread] = key;
+    const uint64_t waits = by_thread_[key].sums.waits;
+    const uint64_t count =
+        sites_.WaitsFirst(site) && entries.calls >= waits ? entries.calls : entries.entries;
+    if (count > waits || (count == waits && count == entries.calls)) Count(site, thread, count);
+  }
+  // A site's are known if each thread's are.
+  for (const auto& [key, sum] : by_thread_)
+    if (!sum.sums.acquisitions) by_site_[{key.first, 0}].sums.acquisitions.reset();
 }
 
 // Where in a wait the thread slept is not kept: each of its moments is taken as both, in the wait's
@@ -111,7 +126,9 @@ std::vector<LockSums> WaitTotals::Told(const SumsByKey& all) {
   return told;
 }
 
-void WaitTotals::Tell(size_t sites, bool proves) {
+void WaitTotals::Tell(bool proves) {
+  const size_t sites = sites_.all().size();
+  CountEntries();
   const auto most_first = [](const LockSums& a, const LockSums& b) {
     return std::pair(a.waiting.time, a.trips) > std::pair(b.waiting.time, b.trips);
   };

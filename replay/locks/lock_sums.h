@@ -19,8 +19,9 @@ class WaitTotals final : public LockSink {
  public:
   // `alone`: whether each thread is the only one of its process. `report`: its threads and times
   // are there; what waits add up to is written to it.
-  WaitTotals(const LockOptions& options, std::vector<bool> alone, LockReport& report)
-      : options_(options), alone_(std::move(alone)), report_(report) {}
+  WaitTotals(const LockOptions& options, const LockSites& sites, std::vector<bool> alone,
+             LockReport& report)
+      : options_(options), sites_(sites), alone_(std::move(alone)), report_(report) {}
 
   void OnThread(uint32_t number) override {
     thread_ = number;
@@ -28,8 +29,10 @@ class WaitTotals final : public LockSink {
   }
   void OnThreadEnd(uint32_t number, uint64_t instructions) override;
   void OnWait(const LockWait& wait, std::string_view family) override;
-  void OnAcquisition(uint32_t site) override { OnAcquisitions(site, 1); }
-  void OnAcquisitions(uint32_t site, uint64_t count) override;
+  void OnAcquisition(uint32_t site) override { Count(site, thread_, 1); }
+  void OnEntries(uint32_t site, uint64_t calls, uint64_t entries) override {
+    entries_[{site, thread_}] = {.calls = calls, .entries = entries};
+  }
   void OnAcquired(uint32_t site, std::string_view family, uint64_t time, bool likely) override {
     holders_.OnAcquired(thread_, family, site, time, likely);
   }
@@ -40,9 +43,9 @@ class WaitTotals final : public LockSink {
     return {sites_of_thread_.begin(), sites_of_thread_.end()};
   }
 
-  // Fills in the report but for its sites, functions and loops. `sites`: how many there are.
-  // `proves`: as LockHolders::Tell has it. Call it once, at the end.
-  void Tell(size_t sites, bool proves);
+  // Fills in the report but for its sites, functions and loops. `proves`: as LockHolders::Tell has
+  // it. Call it once, at the end.
+  void Tell(bool proves);
   // Trips by site of threads that no other one could have let go on.
   const std::map<uint32_t, uint64_t>& trips_alone() const { return trips_alone_; }
 
@@ -58,14 +61,23 @@ class WaitTotals final : public LockSink {
   void AddToStrip(const LockWait& wait);
   void KeepWorst(const LockWait& wait);
 
+  struct Entries {
+    uint64_t calls = 0;
+    uint64_t entries = 0;
+  };
+  void Count(uint32_t site, uint32_t thread, uint64_t acquisitions);
+  void CountEntries();
+
   const LockOptions& options_;
+  const LockSites& sites_;
   const std::vector<bool> alone_;
   LockReport& report_;
   uint32_t thread_ = 0;
-  std::set<uint32_t> sites_of_thread_;  // at which it waited
-  SumsByKey by_site_;                   // and 0
-  SumsByKey by_thread_;                 // by site and thread
-  SumsByKey by_path_;                   // by site and path
+  std::set<uint32_t> sites_of_thread_;                        // at which it waited
+  SumsByKey by_site_;                                         // and 0
+  SumsByKey by_thread_;                                       // by site and thread
+  SumsByKey by_path_;                                         // by site and path
+  std::map<std::pair<uint32_t, uint32_t>, Entries> entries_;  // by site and thread
   std::map<uint32_t, uint64_t> trips_alone_;
   LockHolders holders_;
 };

@@ -30,10 +30,10 @@ std::vector<bool> AreAlone(const Recording& recording,
 
 uint32_t FunctionAt(const AddressSpace* space, uint64_t address, FunctionFinder& finder,
                     FunctionTable& functions) {
-  const FunctionPiece stretch = finder.Find(space, address);
+  const FunctionPiece piece = finder.Find(space, address);
   Call call;
-  call.entry_ip = stretch.end == 0 ? address : stretch.begin;
-  call.function = stretch.id;
+  call.entry_ip = piece.end == 0 ? address : piece.begin;
+  call.function = piece.id;
   call.space = space;
   return functions.NumberOf(call);
 }
@@ -79,7 +79,7 @@ Result<LockReport> LockFinder::Find(const TimesOf& times) {
     return each != nullptr && each->Of(TimeClass::kExecuting).time != 0;
   });
   TellThreads(accounts);
-  WaitTotals totals(options_, AreAlone(sources_.recording, flows_), report_);
+  WaitTotals totals(options_, sites_, AreAlone(sources_.recording, flows_), report_);
   const WaitPlan plan{.unit = TimeUnit(sources_.recording.time),
                       .functions = functions_,
                       .sites = sites_,
@@ -90,7 +90,7 @@ Result<LockReport> LockFinder::Find(const TimesOf& times) {
   Player player(sources_.flow, {.threads = options_.threads, .in_flight = options_.in_flight});
   if (Status status = player.Play(flows_, locks); !status) return Fail(status.error());
   report_.losses = locks.TakeLosses();
-  totals.Tell(sites_.all().size(), report_.losses.empty() && AreAllPlayed());
+  totals.Tell(report_.losses.empty() && AreAllPlayed());
   TellLoops(locks.loops(), totals);
   report_.sites = sites_.Take();
   report_.functions = std::move(functions_.all());

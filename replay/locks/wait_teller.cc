@@ -69,6 +69,7 @@ void WaitTeller::OnEnter(const Call& call, size_t depth) {
     }
   }
   const bool is_seen = call.entry == CallEntry::kCall || call.entry == CallEntry::kTailCall;
+  if (is_seen) ++calls_[{frame.function, frame.site}];
   if (is_seen && IsOutermost(depth)) TellEntered(depth, call);
 }
 
@@ -237,6 +238,7 @@ uint32_t WaitTeller::WaitAt(const Item& item) {
   open.wait.path = NodeOf(depth);
   if (frame.use.use == LockUse::kAcquires) open.family = frame.use.family;
   open.last = item.position;
+  plan_.sites.NoteWait(open.wait.site, item.quiet_since <= frame.position);
   return frame.wait;
 }
 

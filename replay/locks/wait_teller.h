@@ -84,6 +84,11 @@ class WaitTeller final : public CallListener {
   void NoteStop(const Stop& stop) { stops_.push_back(stop); }
   // The flow has ended.
   void Finish();
+  // How often the function was called from there.
+  uint64_t CallsOf(uint32_t function, uint64_t call) const {
+    const auto found = calls_.find({function, call});
+    return found == calls_.end() ? 0 : found->second;
+  }
 
  private:
   struct Frame {
@@ -146,6 +151,14 @@ class WaitTeller final : public CallListener {
   std::unordered_map<uint32_t, uint32_t> wait_of_stretch_;
   std::unordered_map<uint32_t, OpenWait> open_;
   uint32_t next_wait_ = 1;
+
+  using FunctionAndCall = std::pair<uint32_t, uint64_t>;
+  struct HashOfCall {
+    size_t operator()(const FunctionAndCall& key) const {
+      return static_cast<size_t>((key.second ^ uint64_t{key.first} << 48) * 0x9e3779b97f4a7c15);
+    }
+  };
+  std::unordered_map<FunctionAndCall, uint64_t, HashOfCall> calls_;
 };
 
 }  // namespace flowback
