@@ -13,14 +13,16 @@ enum class LockUse : uint8_t {
   kAcquires,  // when it has returned, its caller holds something
   kTries,     // likewise, unless it returns that it failed
   kReleases,
-  kWaits,  // for a moment, and nothing is held: a condition, a barrier, a thread's end
-  kWakes,  // those that wait
+  kWaits,     // for a moment, and nothing is held: a condition, a barrier, a thread's end
+  kWakes,     // those that wait
+  kPassesOn,  // a system call that its caller asks for
 };
 
 struct LockFunction {
   LockUse use = LockUse::kNone;
   std::string_view family;  // empty: nothing is held
 
+  bool belongs_to_lock() const { return use != LockUse::kNone && use != LockUse::kPassesOn; }
   bool waits() const { return use == LockUse::kAcquires || use == LockUse::kWaits; }
 };
 

@@ -74,7 +74,8 @@ void LockPlayer::CountEntries() {
 void LockPlayer::OnEvent(const TraceEvent& event) {
   teller_->NoteStop({.position = finder_->position(),
                      .quiet_since = finder_->quiet_since(),
-                     .last_atomic = finder_->last_atomic()});
+                     .last_atomic = finder_->last_atomic(),
+                     .call = finder_->call()});
   stack_->OnEvent(event);
 }
 

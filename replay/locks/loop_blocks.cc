@@ -2,6 +2,7 @@
 #include "replay/locks/loop_blocks.h"
 
 #include <numeric>
+#include <string>
 
 #include "decode/instruction/classify.h"
 #include "flowback/decode/code_image.h"
@@ -16,6 +17,17 @@ Bytes CodeIn(const AddressSpace* space, uint64_t address, uint64_t size) {
   const Bytes bytes = mapping->section->bytes();
   if (offset > bytes.size() || bytes.size() - offset < size) return {};
   return bytes.subspan(offset, size);
+}
+
+bool IsLinker(const AddressSpace* space, uint64_t address) {
+  const CodeMapping* mapping = space == nullptr ? nullptr : space->Find(address);
+  if (mapping == nullptr) return false;
+  const std::string& path = mapping->section->name();
+  const std::string file = path.substr(path.rfind('/') + 1);
+  // A copy beside a recording has a number before its name.
+  const size_t at = file.find("ld-linux");
+  return at == 0 || (at != std::string::npos && file[at - 1] == '-') ||
+         file.starts_with("ld-musl") || file.starts_with("ld-2.") || file.starts_with("ld.so");
 }
 
 }  // namespace
@@ -60,6 +72,7 @@ LoopBlock& LoopBlocks::Find(const AddressSpace* space, CodeMode mode, uint64_t a
   const BlockTraits traits = TraitsOf(block.code, address, mode);
   block.stores = block.code.empty() || traits.stores;
   block.atomic = traits.atomic;
+  block.is_linker = IsLinker(space, address);
   const bool jumps = last == InstructionClass::kConditional || last == InstructionClass::kJump;
   if (!jumps || block.code.empty() || lengths.empty()) return block;
   const uint64_t at = block.end - lengths.back();

@@ -40,6 +40,9 @@ struct LoopBlock {
   uint64_t branch = 0;  // the last instruction, if it is a direct jump backwards; else 0
   uint64_t target = 0;  // of `branch`
   bool stores = false;  // no trip with it waits
+  // Of the dynamic linker, which finds a function that is called the first time: it comes in
+  // between whatever the thread does.
+  bool is_linker = false;
   bool atomic = false;
   PerThreadCount executed;
   // So many trips of the loops that `branch` closes were work; kWaits: one waited.

@@ -29,6 +29,7 @@ template <typename TimeOf>
                                                     TimeOf&& time_of) {
   const uint64_t begin = position_;
   position_ += count;
+  if (block.is_linker) return;
   block.executed.Add(thread_, 1);
   if (block.atomic) last_atomic_ = position_;
   if (block.stores || trail_.size() == kMostParts) {
@@ -40,6 +41,7 @@ template <typename TimeOf>
         {{.block = &block, .begin = block.address, .end = block.end, .taken = taken}, begin});
     if (following_ != nullptr && IsLeft(trail_.back())) open_->end = time_of();
   }
+  if (block.last == InstructionClass::kFarCall) LookAtCall(block);
   if (block.branch == 0) return;
   const bool comes_again = entered_ && entered_->block->branch == block.branch;
   if (!taken && !comes_again) return;
@@ -53,6 +55,19 @@ template <typename TimeOf>
   if (trip && trip->loop->waits()) Add(*trip, time_of(), taken);
   entered_.reset();
   if (taken && !trip) entered_ = {.block = &block, .position = position_, .time = time_of()};
+}
+
+// What a register got before the last few blocks is not looked for.
+void SpinFinder::LookAtCall(const LoopBlock& block) {
+  constexpr size_t kMostBlocks = 8;
+  const TrailPart own{.block = &block, .begin = block.address, .end = block.end, .taken = true};
+  path_.clear();
+  const size_t count = block.stores ? 0 : std::min(trail_.size(), kMostBlocks);
+  path_.assign(trail_.end() - static_cast<ptrdiff_t>(count), trail_.end());
+  if (block.stores) path_.push_back(own);
+  const auto [at, is_new] = calls_.try_emplace(HashOf(path_));
+  if (is_new && !block.code.empty()) at->second = ArgumentsOf(PartsOf(path_));
+  call_ = at->second;
 }
 
 void SpinFinder::Note(const TripVerdict& verdict, LoopBlock& block) {

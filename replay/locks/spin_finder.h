@@ -12,12 +12,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "flowback/model/block_batch.h"
 #include "flowback/model/execution.h"
 #include "flowback/replay/call_stack.h"
+#include "replay/locks/call_arguments.h"
 #include "replay/locks/locks.h"
 #include "replay/locks/wait_loops.h"
 
@@ -54,6 +56,8 @@ class SpinFinder {
   uint64_t quiet_since() const { return quiet_since_; }
   // It executed an atomic operation last before that position; 0: never.
   uint64_t last_atomic() const { return last_atomic_; }
+  // Of the system call that the flow ended in last, as far as the trail tells.
+  const CallArguments& call() const { return call_; }
   // What began, and what ended, since the last call.
   std::vector<SpinStretch> TakeBegun() { return std::exchange(begun_, {}); }
   std::vector<SpinStretch> TakeEnded() { return std::exchange(ended_, {}); }
@@ -84,6 +88,7 @@ class SpinFinder {
   std::optional<Trip> TripAt(const LoopBlock& jump, bool taken);
   void Add(const Trip& trip, const ExitTime& time, bool taken);
   void Close(const ExitTime& time, WaitState state);
+  void LookAtCall(const LoopBlock& block);
   static void Note(const TripVerdict& verdict, LoopBlock& block);
   void Forget();
   static int DepthBehind(const TrailPart& part);
@@ -103,6 +108,8 @@ class SpinFinder {
   uint64_t quiet_since_ = 0;
   uint64_t last_atomic_ = 0;
   uint32_t next_number_ = 0;
+  CallArguments call_;
+  std::unordered_map<uint64_t, CallArguments> calls_;  // by the trail before them
   std::vector<SpinStretch> begun_;
   std::vector<SpinStretch> ended_;
 };

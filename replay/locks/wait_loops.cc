@@ -4,10 +4,8 @@
 #include <algorithm>
 
 namespace flowback {
-namespace {
-
 uint64_t HashOf(std::span<const TrailPart> path) {
-  uint64_t hash = path.size();
+  uint64_t hash = path.empty() ? 0 : reinterpret_cast<uintptr_t>(path.front().block->space);
   for (const TrailPart& part : path) {
     hash = (hash ^ part.begin) * 0x9e3779b97f4a7c15;
     hash = (hash ^ (hash >> 29) ^ part.end << 1 ^ uint64_t{part.taken}) * 0xbf58476d1ce4e5b9;
@@ -15,7 +13,7 @@ uint64_t HashOf(std::span<const TrailPart> path) {
   return hash ^ hash >> 32;
 }
 
-TripVerdict Judge(std::span<const TrailPart> path) {
+std::vector<TripPart> PartsOf(std::span<const TrailPart> path) {
   std::vector<TripPart> parts;
   parts.reserve(path.size());
   for (const TrailPart& part : path)
@@ -24,10 +22,8 @@ TripVerdict Judge(std::span<const TrailPart> path) {
          .code = part.block->code.subspan(part.begin - part.block->address, part.end - part.begin),
          .mode = part.block->mode,
          .taken = part.taken});
-  return JudgeTrip(parts);
+  return parts;
 }
-
-}  // namespace
 
 WaitLoop& WaitLoops::Of(std::span<const TrailPart> path) {
   const auto is_same = [](const TrailPart& a, const TrailPart& b) { return a.IsSame(b); };
@@ -37,7 +33,7 @@ WaitLoop& WaitLoops::Of(std::span<const TrailPart> path) {
   WaitLoop& loop = loops_.emplace_back();
   loop.path.assign(path.begin(), path.end());
   loop.path.back().taken = true;
-  loop.verdict = Judge(loop.path);
+  loop.verdict = JudgeTrip(PartsOf(loop.path));
   by_hash_.emplace(hash, &loop);
   return loop;
 }

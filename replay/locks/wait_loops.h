@@ -41,6 +41,10 @@ struct WaitLoop {
   bool waits() const { return verdict.kind == LoopKind::kWait || verdict.kind == LoopKind::kRetry; }
 };
 
+// The same, as trips are judged by.
+std::vector<TripPart> PartsOf(std::span<const TrailPart> path);
+uint64_t HashOf(std::span<const TrailPart> path);
+
 class WaitLoops {
  public:
   // The last part's branch is taken as leading to the first one, whether it did or not.

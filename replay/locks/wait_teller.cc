@@ -18,6 +18,11 @@ bool IsFutex(uint32_t number, LinuxAbi abi) {
          number == kFutexWaitv;
 }
 
+// FUTEX_WAIT, LOCK_PI, WAIT_BITSET, WAIT_REQUEUE_PI, LOCK_PI2.
+bool FutexWaits(uint8_t operation) {
+  return operation == 0 || operation == 6 || operation == 9 || operation == 11 || operation == 13;
+}
+
 WaitState StateOf(const UntracedGap& gap) {
   return gap.came_back ? WaitState::kWhole : WaitState::kCutByEnd;
 }
@@ -50,7 +55,7 @@ WaitTeller::Frame WaitTeller::FrameOf(const Call& call) {
 
 void WaitTeller::Rebuild(const std::vector<Call>& calls) {
   PopTo(0);
-  for (const Call& call : calls) frames_.push_back(FrameOf(call));
+  for (const Call& call : calls) PushFrame(FrameOf(call));
 }
 
 void WaitTeller::OnEnter(const Call& call, size_t depth) {
@@ -58,12 +63,12 @@ void WaitTeller::OnEnter(const Call& call, size_t depth) {
   const std::optional<Frame> replaced = std::exchange(replaced_, std::nullopt);
   PopTo(depth);
   frames_.resize(depth);
-  frames_.push_back(FrameOf(call));
+  PushFrame(FrameOf(call));
   Frame& frame = frames_.back();
   if (call.entry == CallEntry::kTailCall && replaced) {
     // It was called where what jumped to it was; a lock's function goes on as another one.
     frame.site = replaced->site;
-    if (replaced->use.use != LockUse::kNone) {
+    if (replaced->use.belongs_to_lock()) {
       frame = *replaced;
       return;
     }
@@ -73,11 +78,35 @@ void WaitTeller::OnEnter(const Call& call, size_t depth) {
   if (is_seen && IsOutermost(depth)) TellEntered(depth, call);
 }
 
+// A lock's function belongs to the one that calls it: `std::mutex::lock` to `std::lock_guard`. So
+// does what it calls in its own file, but not what is called back from there.
+void WaitTeller::PushFrame(Frame frame) {
+  constexpr unsigned kMostWithin = 3;
+  const bool is_lock = frame.use.belongs_to_lock();
+  bool belongs = false;
+  if (!frames_.empty() && frames_.back().lock != kNoLock) {
+    const Frame& caller = frames_.back();
+    belongs = (is_lock && caller.within == 0) ||
+              (caller.within < kMostWithin && IsSameFile(frame, caller));
+    frame.within = is_lock ? 0 : caller.within + 1;
+  }
+  if (belongs)
+    frame.lock = frames_.back().lock;
+  else
+    frame.lock = is_lock ? frames_.size() : kNoLock;
+  if (!belongs) frame.within = 0;
+  frames_.push_back(frame);
+}
+
+bool WaitTeller::IsSameFile(const Frame& a, const Frame& b) const {
+  const std::vector<TimelineFunction>& functions = plan_.functions.all();
+  return a.function != CallPath::kNoFunction && b.function != CallPath::kNoFunction &&
+         functions[a.function].file == functions[b.function].file;
+}
+
 // Whether that call belongs to a lock and none around it does.
 bool WaitTeller::IsOutermost(size_t depth) const {
-  const auto belongs = [](const Frame& each) { return each.use.use != LockUse::kNone; };
-  return depth < frames_.size() &&
-         std::ranges::find_if(frames_, belongs) - frames_.begin() == static_cast<ptrdiff_t>(depth);
+  return depth < frames_.size() && frames_[depth].lock == depth;
 }
 
 void WaitTeller::TellEntered(size_t depth, const Call& call) {
@@ -104,7 +133,7 @@ void WaitTeller::OnExit(const Call& /*call*/, size_t depth, CallExit how, uint64
   if (how == CallExit::kReturn && IsOutermost(depth)) TellReturned(depth, time);
   if (how == CallExit::kTailCall && frames_.size() == depth + 1) {
     replaced_ = frames_.back();
-    if (replaced_->use.use != LockUse::kNone) {
+    if (replaced_->use.belongs_to_lock()) {
       frames_.pop_back();
       return;
     }
@@ -139,13 +168,6 @@ void WaitTeller::OnInherited(const std::vector<Call>& calls, uint64_t /*address*
   Rebuild(calls);
 }
 
-// The outermost call of the innermost ones that belong to locks; the number of frames: none does.
-size_t WaitTeller::OutermostLock() const {
-  const auto lock =
-      std::ranges::find_if(frames_, [](const Frame& each) { return each.use.waits(); });
-  return static_cast<size_t>(lock - frames_.begin());
-}
-
 uint32_t WaitTeller::NodeOf(size_t depth) {
   uint32_t node = PathTree::kRoot;
   for (size_t i = 0; i <= depth && i < frames_.size(); ++i) {
@@ -168,7 +190,7 @@ uint32_t WaitTeller::SiteOf(size_t depth, const Item& item) {
   if (depth < frames_.size()) {
     site.function = frames_[depth].function;
     site.call = frames_[depth].site;
-    site.is_library = frames_[depth].use.waits();
+    site.is_library = frames_[depth].use.belongs_to_lock();
     if (depth > 0) site.caller = frames_[depth - 1].function;
   }
   return plan_.sites.Find(site, std::max(item.end, item.address + 1));
@@ -198,12 +220,20 @@ void WaitTeller::BeginUpTo(uint64_t position) {
   }
 }
 
-// Returns the depth of the call that waits. One that did nothing but make the system call does so
-// for its caller, up to the one that has tried an atomic operation before.
+// Returns the depth of the call that waits: of a lock's function, if one does. One that did nothing
+// but make the system call does so for its caller, up to the one that has tried an atomic operation
+// before. What was found late may have begun in a call further out than the innermost.
 size_t WaitTeller::DepthOf(const Item& item) const {
-  const size_t lock = OutermostLock();
-  if (lock < frames_.size()) return lock;
-  const size_t innermost = frames_.size() - 1;
+  size_t innermost = frames_.size() - 1;
+  while (innermost > 0 && (frames_[innermost].position > item.position ||
+                           frames_[innermost].use.use == LockUse::kPassesOn))
+    --innermost;
+  const size_t lock = frames_[innermost].lock;
+  if (lock != kNoLock) {
+    for (size_t depth = lock; depth <= innermost; ++depth)
+      if (frames_[depth].use.waits()) return depth;
+    return lock;
+  }
   if (!item.sleeps || item.last_atomic <= item.quiet_since) return innermost;
   for (size_t depth = innermost; depth != SIZE_MAX; --depth)
     if (frames_[depth].position < item.last_atomic) return depth;
@@ -215,7 +245,7 @@ uint32_t WaitTeller::WaitAt(const Item& item) {
   if (frames_.empty()) frames_.emplace_back();
   const size_t depth = DepthOf(item);
   Frame& frame = frames_[depth];
-  const bool in_lock = frame.use.waits();
+  const bool in_lock = frame.use.belongs_to_lock();
   if (frame.wait != 0) {
     const auto found = open_.find(frame.wait);
     if (found != open_.end()) {
@@ -264,14 +294,15 @@ void WaitTeller::End(const std::vector<SpinStretch>& stretches) {
   }
 }
 
-bool WaitTeller::IsWait(const UntracedGap& gap) const {
-  if (gap.cause != UntracedGap::Cause::kSystemCall || !gap.call_number) return false;
-  if (!IsFutex(*gap.call_number, gap.call_abi)) return false;
-  for (size_t i = frames_.size(); i-- > 0;) {
-    if (frames_[i].use.waits()) return true;
-    if (frames_[i].use.use != LockUse::kNone) return false;
-  }
-  return true;
+// A call that wakes others, or lets go of something, waits for nobody.
+bool WaitTeller::IsWait(const UntracedGap& gap, const CallArguments& call) const {
+  if (gap.cause != UntracedGap::Cause::kSystemCall) return false;
+  const std::optional<uint32_t> number = gap.call_number ? gap.call_number : call.number;
+  if (!number || !IsFutex(*number, gap.call_abi)) return false;
+  if (call.operation) return FutexWaits(*call.operation);
+  if (frames_.empty() || frames_.back().lock == kNoLock) return true;
+  return std::any_of(frames_.begin() + static_cast<ptrdiff_t>(frames_.back().lock), frames_.end(),
+                     [](const Frame& each) { return each.use.waits(); });
 }
 
 void WaitTeller::OnGap(const UntracedGap& gap, size_t depth) {
@@ -279,9 +310,9 @@ void WaitTeller::OnGap(const UntracedGap& gap, size_t depth) {
   BeginUpTo(position);
   PopTo(depth);
   while (!stops_.empty() && stops_.front().position < position) stops_.pop_front();
-  if (!IsWait(gap)) return;
-  const Stop stop =
-      stops_.empty() ? Stop{.position = position, .quiet_since = position} : stops_.front();
+  const Stop stop = stops_.empty() ? Stop{.position = position, .quiet_since = position, .call = {}}
+                                   : stops_.front();
+  if (!IsWait(gap, stop.call)) return;
   const uint32_t number = WaitAt({.address = gap.site,
                                   .space = gap.space,
                                   .position = position,

@@ -80,6 +80,7 @@ class WaitTeller final : public CallListener {
     uint64_t position = 0;     // so many instructions of the thread lie before it
     uint64_t quiet_since = 0;  // SpinFinder::quiet_since
     uint64_t last_atomic = 0;  // SpinFinder::last_atomic
+    CallArguments call;        // SpinFinder::call
   };
   void NoteStop(const Stop& stop) { stops_.push_back(stop); }
   // The flow has ended.
@@ -91,6 +92,7 @@ class WaitTeller final : public CallListener {
   }
 
  private:
+  static constexpr size_t kNoLock = SIZE_MAX;
   struct Frame {
     uint32_t function = CallPath::kNoFunction;
     uint64_t position = 0;  // instructions of the thread before its entry
@@ -98,6 +100,8 @@ class WaitTeller final : public CallListener {
     uint32_t node = PathTree::kRoot;
     uint32_t wait = 0;  // the last that it has, open or not; 0: none
     LockFunction use;
+    size_t lock = kNoLock;  // the outermost call of the lock that it belongs to
+    unsigned within = 0;    // so many calls in from a lock's function
     const AddressSpace* space = nullptr;
   };
   // A wait to which something may yet be added.
@@ -123,20 +127,21 @@ class WaitTeller final : public CallListener {
   TimePoint PointOf(const ExitTime& time) const;
   void BeginUpTo(uint64_t position);
   uint32_t WaitAt(const Item& item);
-  size_t OutermostLock() const;
   size_t DepthOf(const Item& item) const;
   uint32_t SiteOf(size_t depth, const Item& item);
   void Extend(OpenWait& open, const TimePoint& begin, const TimePoint& end);
   void CloseWait(uint32_t number);
   void TellIfDone(uint32_t number);
   void PopTo(size_t depth);
+  void PushFrame(Frame frame);
+  bool IsSameFile(const Frame& a, const Frame& b) const;
   bool IsOutermost(size_t depth) const;
   void TellEntered(size_t depth, const Call& call);
   void TellReturned(size_t depth, const ExitTime& time);
   void Rebuild(const std::vector<Call>& calls);
   Frame FrameOf(const Call& call);
   uint32_t NodeOf(size_t depth);
-  bool IsWait(const UntracedGap& gap) const;
+  bool IsWait(const UntracedGap& gap, const CallArguments& call) const;
 
   const WaitPlan& plan_;
   const uint32_t thread_;

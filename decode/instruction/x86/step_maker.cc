@@ -171,14 +171,15 @@ void StepMaker::MakeReturn() {
   Add(StepKind::kReturn);
 }
 
-// The kernel leaves the result in the accumulator; SYSCALL itself overwrites RCX and R11.
+// The kernel leaves the result in the accumulator; SYSCALL itself overwrites RCX and R11. The flags
+// that R11 gets are of no use to anyone: they are taken to be always the same.
 void StepMaker::MakeSystemCall() {
   MachineStep& step = Add(StepKind::kSystemCall);
   step.a = RegisterOperand(0, 32);
   step.to = Pointer(0);
   if (decoded_.instruction.mnemonic != ZYDIS_MNEMONIC_SYSCALL) return;
   ComputeTo(Pointer(1), StepOperation::kCopy, 64, ConstantOperand(next_));
-  ComputeTo(Pointer(11), StepOperation::kOther, 64, kFlagsOperand);
+  ComputeTo(Pointer(11), StepOperation::kCopy, 64, ConstantOperand(0));
 }
 
 // All that is written depends on the clock or the device.
