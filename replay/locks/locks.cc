@@ -40,7 +40,7 @@ uint32_t FunctionAt(const AddressSpace* space, uint64_t address, FunctionFinder&
 
 // Whether a loop is worth a look although it is not told as a wait.
 bool IsNear(const TripVerdict& verdict) {
-  if (verdict.kind == LoopKind::kWait || verdict.kind == LoopKind::kRetry) return false;
+  if (verdict.kind == LoopKind::kWait) return false;
   return verdict.kind == LoopKind::kDoubtful || verdict.pauses || verdict.atomic;
 }
 

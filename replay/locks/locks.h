@@ -35,6 +35,8 @@ struct LockSite {
   uint64_t end = 0;   // behind the last instruction of the same loop or call
   uint64_t call = 0;  // of the instruction that called `function`; 0: not seen
   uint32_t caller = CallPath::kNoFunction;  // the function that has `call`
+  // It waits for something to happen, as for a signal, a thread's end or work: nothing is held.
+  bool is_event = false;
   bool is_library = false;  // `function` is known as one that acquires (lock_functions.def)
 };
 

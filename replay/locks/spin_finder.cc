@@ -86,12 +86,18 @@ void SpinFinder::Forget() {
 }
 
 // As long as the thread goes on as in the trip before, it may wait on; where it does not, it may
-// have left the loop.
+// have left the loop. An interrupt may cut a block in two.
 bool SpinFinder::IsLeft(const TrailPart& part) {
   reach_ = position_;
-  if (next_part_ < following_->path.size() && following_->path[next_part_].IsSame(part)) {
-    ++next_part_;
-    return false;
+  if (next_part_ < following_->path.size()) {
+    const TrailPart& expected = following_->path[next_part_];
+    const bool is_within = part.begin >= expected.begin && part.end <= expected.end &&
+                           part.block->space == expected.block->space;
+    const bool is_end = part.end == expected.end;
+    if (is_within && part.taken == (is_end && expected.taken)) {
+      if (is_end) ++next_part_;
+      return false;
+    }
   }
   open_->end_position = position_;
   following_ = nullptr;
@@ -154,6 +160,7 @@ void SpinFinder::Add(const Trip& trip, const ExitTime& time, bool taken) {
              .loop = trip.loop};
     begun_.push_back(*open_);
   }
+  if (trip.loop->verdict.kind == LoopKind::kWait) open_->waits = true;
   open_->trips += uint64_t{taken} + uint64_t{trip.is_first};
   open_->end = time;
   open_->end_position = reach_ = position_;

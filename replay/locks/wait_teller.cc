@@ -4,24 +4,10 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/linux_calls.h"
+#include "replay/locks/waiting_calls.h"
 
 namespace flowback {
 namespace {
-
-constexpr uint32_t kFutex[] = {202, 240, 98};  // by LinuxAbi
-constexpr uint32_t kFutexTime64 = 422;         // of 32-bit programs
-constexpr uint32_t kFutexWaitv = 449;
-
-bool IsFutex(uint32_t number, LinuxAbi abi) {
-  return number == kFutex[static_cast<size_t>(abi)] || number == kFutexTime64 ||
-         number == kFutexWaitv;
-}
-
-// FUTEX_WAIT, LOCK_PI, WAIT_BITSET, WAIT_REQUEUE_PI, LOCK_PI2.
-bool FutexWaits(uint8_t operation) {
-  return operation == 0 || operation == 6 || operation == 9 || operation == 11 || operation == 13;
-}
 
 WaitState StateOf(const UntracedGap& gap) {
   return gap.came_back ? WaitState::kWhole : WaitState::kCutByEnd;
@@ -190,6 +176,7 @@ uint32_t WaitTeller::SiteOf(size_t depth, const Item& item) {
   if (depth < frames_.size()) {
     site.function = frames_[depth].function;
     site.call = frames_[depth].site;
+    site.is_event = frames_[depth].use.use == LockUse::kWaits;
     site.is_library = frames_[depth].use.belongs_to_lock();
     if (depth > 0) site.caller = frames_[depth - 1].function;
   }
@@ -284,6 +271,7 @@ void WaitTeller::End(const std::vector<SpinStretch>& stretches) {
     const auto number = wait_of_stretch_.find(stretch.number);
     if (number == wait_of_stretch_.end()) continue;
     OpenWait& open = open_[number->second];
+    open.waits = open.waits || stretch.waits;
     open.wait.trips += stretch.trips;
     if (stretch.state != WaitState::kWhole) open.wait.state = stretch.state;
     Extend(open, PointOf(stretch.begin), PointOf(stretch.end));
@@ -298,11 +286,24 @@ void WaitTeller::End(const std::vector<SpinStretch>& stretches) {
 bool WaitTeller::IsWait(const UntracedGap& gap, const CallArguments& call) const {
   if (gap.cause != UntracedGap::Cause::kSystemCall) return false;
   const std::optional<uint32_t> number = gap.call_number ? gap.call_number : call.number;
-  if (!number || !IsFutex(*number, gap.call_abi)) return false;
+  if (!number) return false;
+  if (!IsFutexCall(*number, gap.call_abi))
+    return plan_.blocking && CanBlock(*number, gap.call_abi) && IsLong(gap);
+  const bool in_lock = !frames_.empty() && frames_.back().lock != kNoLock;
+  if (in_lock && frames_[frames_.back().lock].use.use == LockUse::kTries) return false;
   if (call.operation) return FutexWaits(*call.operation);
-  if (frames_.empty() || frames_.back().lock == kNoLock) return true;
-  return std::any_of(frames_.begin() + static_cast<ptrdiff_t>(frames_.back().lock), frames_.end(),
-                     [](const Frame& each) { return each.use.waits(); });
+  return !in_lock || std::any_of(frames_.begin() + static_cast<ptrdiff_t>(frames_.back().lock),
+                                 frames_.end(), [](const Frame& each) { return each.use.waits(); });
+}
+
+// A call that may block and did not take longer than what is there takes to be copied did not wait.
+bool WaitTeller::IsLong(const UntracedGap& gap) const {
+  constexpr uint64_t kLeast = 20'000;  // ns
+  if (!gap.came_back) return true;
+  return plan_.unit.nanoseconds() &&
+         PointOf({.tsc = gap.end_tsc, .bounds = {}}).time -
+                 PointOf({.tsc = gap.begin_tsc, .bounds = gap.begin_bounds}).time >=
+             kLeast;
 }
 
 void WaitTeller::OnGap(const UntracedGap& gap, size_t depth) {
@@ -325,6 +326,7 @@ void WaitTeller::OnGap(const UntracedGap& gap, size_t depth) {
   if (!gap.came_back && account_ != nullptr) end = TimePoint::Exact(account_->end);
   Extend(open, begin, end);
   ++open.wait.sleeps;
+  open.waits = true;
   open.wait.sleeping += end.time - std::min(begin.time, end.time);
   if (StateOf(gap) != WaitState::kWhole) open.wait.state = StateOf(gap);
 }
@@ -339,7 +341,7 @@ void WaitTeller::CloseWait(uint32_t number) {
 void WaitTeller::TellIfDone(uint32_t number) {
   const auto found = open_.find(number);
   if (found == open_.end() || !found->second.closed || found->second.stretches != 0) return;
-  plan_.sink.OnWait(found->second.wait, found->second.family);
+  if (found->second.waits) plan_.sink.OnWait(found->second.wait, found->second.family);
   open_.erase(found);
 }
 

@@ -109,6 +109,7 @@ class WaitTeller final : public CallListener {
     LockWait wait;
     std::string_view family;
     bool begun = false;
+    bool waits = false;      // SpinStretch::waits, or it slept
     unsigned stretches = 0;  // that have not ended
     bool closed = false;     // nothing begins in it any more
     uint64_t last = 0;       // the position at which something of it began last
@@ -142,6 +143,7 @@ class WaitTeller final : public CallListener {
   Frame FrameOf(const Call& call);
   uint32_t NodeOf(size_t depth);
   bool IsWait(const UntracedGap& gap, const CallArguments& call) const;
+  bool IsLong(const UntracedGap& gap) const;
 
   const WaitPlan& plan_;
   const uint32_t thread_;

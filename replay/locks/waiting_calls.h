@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: MIT
+// Which system calls wait for others.
+#pragma once
+
+#include <cstdint>
+
+#include "base/linux_abi.h"
+
+namespace flowback {
+
+// futex, in all its forms.
+bool IsFutexCall(uint32_t number, LinuxAbi abi);
+// Whether a futex call of that operation, without flags, waits.
+bool FutexWaits(uint8_t operation);
+// Whether the call waits until there is something to read, somebody connects, a child ends and the
+// like. It may also return at once.
+bool CanBlock(uint32_t number, LinuxAbi abi);
+
+}  // namespace flowback
