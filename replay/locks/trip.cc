@@ -115,6 +115,7 @@ class TripJudge {
   void FindOpposites();
   std::pair<ValueId, bool> Positive(const TripCondition& condition) const;
   bool IsOwnDoing(size_t i) const;
+  bool IsTakenAgain(size_t i) const;
   bool ChangesMemory();
   bool StoresAtomically();
   bool ReadsMemory() const { return !logs_[0].accesses.empty(); }
@@ -187,7 +188,7 @@ void TripJudge::Look(size_t i, const TripChanges& changes) {
     if (last.stays || !free_.DependsOnLoad(i)) return;
     if (free_.DependsOnFailure(i))
       deciders_.failed = true;
-    else if (opposites_[i] == Opposite::kLater && StoresAtomically())
+    else if (opposites_[i] == Opposite::kLater && StoresAtomically() && !IsTakenAgain(i))
       deciders_.ends = true;
     else
       deciders_.overtaken = true;
@@ -219,6 +220,12 @@ bool TripJudge::IsOwnDoing(size_t i) const {
     return false;
   return !AnyWithin(values_, value,
                     [&](ValueId id) { return values_[id].kind == ValueKind::kMemory; });
+}
+
+// It looks at what the trip left in memory, and a later condition of the trip found that changed:
+// as where a lock that is seen free is taken before it can be.
+bool TripJudge::IsTakenAgain(size_t i) const {
+  return free_.outcomes().empty() && IsOwnDoing(i) && !free_.FollowsExchanged(i);
 }
 
 void TripJudge::LookAtSame(size_t i) {
@@ -281,7 +288,7 @@ TripVerdict TripJudge::Decide(const TripChanges& changes) {
   if (free_.log().stores) return Verdict(LoopKind::kWork, LoopReason::kStores);
   if (deciders_.ends) return Verdict(LoopKind::kWork, LoopReason::kEndsByItself);
   if (ChangesMemory()) return Verdict(LoopKind::kDoubtful, LoopReason::kEndsByItself);
-  if (deciders_.overtaken) return Verdict(LoopKind::kRetry, LoopReason::kNone);
+  if (deciders_.overtaken) return Verdict(LoopKind::kWait, LoopReason::kNone);
   if (deciders_.waits) return Verdict(LoopKind::kWait, LoopReason::kNone);
   if (deciders_.waits_on_own) {
     return free_.log().pauses || free_.log().sleeps
