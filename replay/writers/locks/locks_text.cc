@@ -42,6 +42,7 @@ class TextPrinter {
 
   void PrintSentences();
   void PrintSites();
+  void PrintHeading();
   void PrintSite(size_t rank, uint32_t number);
   void PrintQuiet(size_t first);
   void PrintSums(const LockSums& sums, uint64_t life, std::string_view name);
@@ -99,7 +100,16 @@ void TextPrinter::PrintSums(const LockSums& sums, uint64_t life, std::string_vie
 }
 
 void TextPrinter::PrintSites() {
-  if (sites_.empty()) return;
+  const auto waited = static_cast<size_t>(std::ranges::count_if(
+      sites_, [&](uint32_t site) { return report_.site_sums[site].waits != 0; }));
+  const size_t listed = view_.all ? sites_.size() : waited;
+  if (listed != 0) PrintHeading();
+  for (size_t i = 0; i < std::min(listed, view_.rows); ++i) PrintSite(i + 1, sites_[i]);
+  More(listed);
+  if (!view_.all) PrintQuiet(waited);
+}
+
+void TextPrinter::PrintHeading() {
   out_ += "\nwaits by site\n";
   if (report_.has_times)
     out_ +=
@@ -109,12 +119,6 @@ void TextPrinter::PrintSites() {
   else
     out_ += fmt::format("  {:>12} {:>12} {:>12} {:>14}  {}\n", "waits", "acquired", "sleeps",
                         "trips", "thread");
-  const auto waited = static_cast<size_t>(std::ranges::count_if(
-      sites_, [&](uint32_t site) { return report_.site_sums[site].waits != 0; }));
-  const size_t listed = view_.all ? sites_.size() : waited;
-  for (size_t i = 0; i < std::min(listed, view_.rows); ++i) PrintSite(i + 1, sites_[i]);
-  More(listed);
-  if (!view_.all) PrintQuiet(waited);
 }
 
 // The sites from `first` on, at which no thread waited.
@@ -123,9 +127,12 @@ void TextPrinter::PrintQuiet(size_t first) {
   for (size_t i = first; i < sites_.size(); ++i)
     acquisitions += report_.site_sums[sites_[i]].acquisitions.value_or(0);
   const size_t count = sites_.size() - first;
-  if (count != 0)
-    out_ += fmt::format("  (no thread waited at {} with {}: --all)\n",
-                        first == 0 ? Counted(count, "site") : Counted(count, "more site"),
+  if (count == 0) return;
+  if (first == 0)
+    out_ += fmt::format("No thread waited at {} with {} (--all lists them).\n",
+                        Counted(count, "site"), Counted(acquisitions, "acquisition"));
+  else
+    out_ += fmt::format("  (no thread waited at {} with {}: --all)\n", Counted(count, "more site"),
                         Counted(acquisitions, "acquisition"));
 }
 
