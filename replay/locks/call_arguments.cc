@@ -40,7 +40,27 @@ std::vector<TripInstruction> InstructionsBefore(std::span<const TripPart> parts)
   return instructions;
 }
 
-bool IsNoneOf(const TripValue& value, uint64_t bits) { return (value.zeros & bits) == bits; }
+bool HasNone(const TripValue& value) { return (value.zeros & kOperationBits) == kOperationBits; }
+
+// A value that was loaded, whatever bits of it.
+bool IsLoaded(const TripValues& values, ValueId id) {
+  const TripValue& value = values[id];
+  if (value.kind == ValueKind::kMemory) return true;
+  if (value.kind != ValueKind::kComputed) return false;
+  if (value.operation == StepOperation::kCopy) return IsLoaded(values, value.a);
+  return value.operation == StepOperation::kAnd &&
+         (IsLoaded(values, value.a) || IsLoaded(values, value.b));
+}
+
+std::optional<uint8_t> OperationOf(const TripValues& values, ValueId id);
+
+// Of a sum of bits with a constant. Programs load flags, and have the operation in their code: what
+// was loaded has flags alone. An operation of 0 is not seen where something else is unknown.
+std::optional<uint8_t> OperationWith(const TripValues& values, uint64_t constant, ValueId other) {
+  const uint8_t operation = constant & kOperationBits;
+  if (operation != 0 || IsLoaded(values, other)) return operation;
+  return OperationOf(values, other);
+}
 
 // What the lowest bits of a value are if what is mixed with them by constants has others.
 std::optional<uint8_t> OperationOf(const TripValues& values, ValueId id) {
@@ -51,16 +71,18 @@ std::optional<uint8_t> OperationOf(const TripValues& values, ValueId id) {
   const std::optional<uint64_t> a = values.ConstantOf(value.a);
   const std::optional<uint64_t> b = values.ConstantOf(value.b);
   switch (value.operation) {
+    case StepOperation::kCopy:
+      return OperationOf(values, value.a);
     case StepOperation::kAnd:
       if (b && (*b & kOperationBits) == kOperationBits) return OperationOf(values, value.a);
       if (a && (*a & kOperationBits) == kOperationBits) return OperationOf(values, value.b);
       return std::nullopt;
     case StepOperation::kXor:
     case StepOperation::kOr:
-      if (IsNoneOf(values[value.a], kOperationBits)) return OperationOf(values, value.b);
-      if (IsNoneOf(values[value.b], kOperationBits)) return OperationOf(values, value.a);
-      if (a) return *a & kOperationBits;
-      if (b) return *b & kOperationBits;
+      if (b) return OperationWith(values, *b, value.a);
+      if (a) return OperationWith(values, *a, value.b);
+      if (HasNone(values[value.a])) return OperationOf(values, value.b);
+      if (HasNone(values[value.b])) return OperationOf(values, value.a);
       return std::nullopt;
     default:
       return std::nullopt;

@@ -76,6 +76,7 @@ void LockPlayer::OnEvent(const TraceEvent& event) {
                      .quiet_since = finder_->quiet_since(),
                      .last_atomic = finder_->last_atomic(),
                      .call = finder_->call()});
+  if (event.kind == EventKind::kStarted) teller_->NoteStart(event.bounds);
   stack_->OnEvent(event);
 }
 

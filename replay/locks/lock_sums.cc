@@ -11,16 +11,18 @@ bool IsLonger(const LockWait& a, const LockWait& b) {
   return std::pair(a.time(), a.trips) > std::pair(b.time(), b.trips);
 }
 
-TimeShare BoundsOf(const LockWait& wait) {
+// `end`: of the thread's life, by which a wait has ended at the latest.
+TimeShare BoundsOf(const LockWait& wait, uint64_t end) {
   const uint64_t least = wait.begin.hi < wait.end.lo ? wait.end.lo - wait.begin.hi : 0;
-  const uint64_t most = wait.end.hi == kOpenTime ? wait.time() : wait.end.hi - wait.begin.lo;
+  const uint64_t latest = std::min(wait.end.hi, std::max(end, wait.end.time));
+  const uint64_t most = latest - std::min(latest, wait.begin.lo);
   return {
       .time = wait.time(), .lo = std::min(least, wait.time()), .hi = std::max(most, wait.time())};
 }
 
 }  // namespace
 
-void WaitTotals::Add(Sum& sum, const LockWait& wait) {
+void WaitTotals::Add(Sum& sum, const LockWait& wait) const {
   LockSums& sums = sum.sums;
   ++sums.waits;
   sums.trips += wait.trips;
@@ -28,7 +30,7 @@ void WaitTotals::Add(Sum& sum, const LockWait& wait) {
   sums.sleeping += wait.sleeping;
   sums.cycles += wait.cycles;
   ++sums.states[static_cast<size_t>(wait.state)];
-  const TimeShare bounds = BoundsOf(wait);
+  const TimeShare bounds = BoundsOf(wait, report_.threads[wait.thread].end);
   sums.waiting.time += bounds.time;
   sums.waiting.lo += bounds.lo;
   sums.waiting.hi += bounds.hi;

@@ -56,7 +56,7 @@ class WaitTotals final : public LockSink {
   };
   using SumsByKey = std::map<std::pair<uint32_t, uint32_t>, Sum>;
 
-  static void Add(Sum& sum, const LockWait& wait);
+  void Add(Sum& sum, const LockWait& wait) const;
   static std::vector<LockSums> Told(const SumsByKey& sums);
   void AddToStrip(const LockWait& wait);
   void KeepWorst(const LockWait& wait);

@@ -2,12 +2,17 @@
 #include "replay/locks/wait_teller.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
+#include "decode/instruction/classify.h"
+#include "flowback/decode/code_image.h"
 #include "replay/locks/waiting_calls.h"
 
 namespace flowback {
 namespace {
+
+constexpr uint64_t kLeastWait = 20'000;  // ns
 
 WaitState StateOf(const UntracedGap& gap) {
   return gap.came_back ? WaitState::kWhole : WaitState::kCutByEnd;
@@ -73,7 +78,7 @@ void WaitTeller::PushFrame(Frame frame) {
   if (!frames_.empty() && frames_.back().lock != kNoLock) {
     const Frame& caller = frames_.back();
     belongs = (is_lock && caller.within == 0) ||
-              (caller.within < kMostWithin && IsSameFile(frame, caller));
+              (caller.within < kMostWithin && IsSameFile(frame, caller) && !IsCalledBack(frame));
     frame.within = is_lock ? 0 : caller.within + 1;
   }
   if (belongs)
@@ -82,6 +87,20 @@ void WaitTeller::PushFrame(Frame frame) {
     frame.lock = is_lock ? frames_.size() : kNoLock;
   if (!belongs) frame.within = 0;
   frames_.push_back(frame);
+}
+
+// A library calls what it was given by its address, and its own functions by name.
+bool WaitTeller::IsCalledBack(const Frame& frame) {
+  constexpr size_t kLongest = 15;
+  std::array<uint8_t, kLongest> code;
+  if (frame.space == nullptr || frame.site == 0) return false;
+  const size_t size = frame.space->Read(frame.site, code.data(), code.size());
+  const CodeMapping* mapping = frame.space->Find(frame.site);
+  const CodeMode mode = mapping == nullptr
+                            ? CodeMode::kX86_64
+                            : mapping->section->file_mode().value_or(CodeMode::kX86_64);
+  Instruction call;
+  return Classify({code.data(), size}, mode, call) && IsIndirect(call.kind);
 }
 
 bool WaitTeller::IsSameFile(const Frame& a, const Frame& b) const {
@@ -292,18 +311,26 @@ bool WaitTeller::IsWait(const UntracedGap& gap, const CallArguments& call) const
   const bool in_lock = !frames_.empty() && frames_.back().lock != kNoLock;
   if (in_lock && frames_[frames_.back().lock].use.use == LockUse::kTries) return false;
   if (call.operation) return FutexWaits(*call.operation);
+  if (IsShort(gap)) return false;
   return !in_lock || std::any_of(frames_.begin() + static_cast<ptrdiff_t>(frames_.back().lock),
                                  frames_.end(), [](const Frame& each) { return each.use.waits(); });
 }
 
 // A call that may block and did not take longer than what is there takes to be copied did not wait.
 bool WaitTeller::IsLong(const UntracedGap& gap) const {
-  constexpr uint64_t kLeast = 20'000;  // ns
   if (!gap.came_back) return true;
   return plan_.unit.nanoseconds() &&
          PointOf({.tsc = gap.end_tsc, .bounds = {}}).time -
                  PointOf({.tsc = gap.begin_tsc, .bounds = gap.begin_bounds}).time >=
-             kLeast;
+             kLeastWait;
+}
+
+// Whether the trace proves that the call did not take longer than one that wakes others.
+bool WaitTeller::IsShort(const UntracedGap& gap) const {
+  if (!gap.came_back || account_ == nullptr || !plan_.unit.nanoseconds()) return false;
+  const TimePoint begin = PointOf({.tsc = gap.begin_tsc, .bounds = gap.begin_bounds});
+  const TimePoint end = PointOf({.tsc = gap.end_tsc, .bounds = start_bounds_});
+  return end.hi != kOpenTime && end.hi - begin.lo < kLeastWait;
 }
 
 void WaitTeller::OnGap(const UntracedGap& gap, size_t depth) {
@@ -322,7 +349,7 @@ void WaitTeller::OnGap(const UntracedGap& gap, size_t depth) {
                                   .sleeps = true});
   OpenWait& open = open_[number];
   const TimePoint begin = PointOf({.tsc = gap.begin_tsc, .bounds = gap.begin_bounds});
-  TimePoint end = PointOf({.tsc = gap.end_tsc, .bounds = {}});
+  TimePoint end = PointOf({.tsc = gap.end_tsc, .bounds = start_bounds_});
   if (!gap.came_back && account_ != nullptr) end = TimePoint::Exact(account_->end);
   Extend(open, begin, end);
   ++open.wait.sleeps;

@@ -83,6 +83,8 @@ class WaitTeller final : public CallListener {
     CallArguments call;        // SpinFinder::call
   };
   void NoteStop(const Stop& stop) { stops_.push_back(stop); }
+  // Tracing has started again; what is proven of when.
+  void NoteStart(const TscInterval& bounds) { start_bounds_ = bounds; }
   // The flow has ended.
   void Finish();
   // How often the function was called from there.
@@ -135,6 +137,7 @@ class WaitTeller final : public CallListener {
   void TellIfDone(uint32_t number);
   void PopTo(size_t depth);
   void PushFrame(Frame frame);
+  static bool IsCalledBack(const Frame& frame);
   bool IsSameFile(const Frame& a, const Frame& b) const;
   bool IsOutermost(size_t depth) const;
   void TellEntered(size_t depth, const Call& call);
@@ -144,6 +147,7 @@ class WaitTeller final : public CallListener {
   uint32_t NodeOf(size_t depth);
   bool IsWait(const UntracedGap& gap, const CallArguments& call) const;
   bool IsLong(const UntracedGap& gap) const;
+  bool IsShort(const UntracedGap& gap) const;
 
   const WaitPlan& plan_;
   const uint32_t thread_;
@@ -155,6 +159,7 @@ class WaitTeller final : public CallListener {
   uint32_t on_ = 0;                // the stack that the thread is on
   std::deque<SpinStretch> to_begin_;
   std::deque<Stop> stops_;
+  TscInterval start_bounds_;
   std::unordered_map<uint32_t, uint32_t> wait_of_stretch_;
   std::unordered_map<uint32_t, OpenWait> open_;
   uint32_t next_wait_ = 1;
