@@ -40,7 +40,11 @@ std::vector<TripInstruction> InstructionsBefore(std::span<const TripPart> parts)
   return instructions;
 }
 
-bool HasNone(const TripValue& value) { return (value.zeros & kOperationBits) == kOperationBits; }
+// The lowest bits of a value where they are known, whatever the others are.
+std::optional<uint8_t> KnownOperation(const TripValue& value) {
+  if (((value.ones | value.zeros) & kOperationBits) != kOperationBits) return std::nullopt;
+  return value.ones & kOperationBits;
+}
 
 // A value that was loaded, whatever bits of it.
 bool IsLoaded(const TripValues& values, ValueId id) {
@@ -54,36 +58,36 @@ bool IsLoaded(const TripValues& values, ValueId id) {
 
 std::optional<uint8_t> OperationOf(const TripValues& values, ValueId id);
 
-// Of a sum of bits with a constant. Programs load flags, and have the operation in their code: what
-// was loaded has flags alone. An operation of 0 is not seen where something else is unknown.
-std::optional<uint8_t> OperationWith(const TripValues& values, uint64_t constant, ValueId other) {
-  const uint8_t operation = constant & kOperationBits;
-  if (operation != 0 || IsLoaded(values, other)) return operation;
-  return OperationOf(values, other);
+// Programs load flags, and have the operation in their code: what was loaded has flags alone. An
+// operation of 0 is not seen where something else is unknown.
+std::optional<uint8_t> OperationWith(const TripValues& values, const TripValue& mixed,
+                                     ValueId known, ValueId other) {
+  const std::optional<uint8_t> operation = KnownOperation(values[known]);
+  if (!operation) return std::nullopt;
+  if (*operation != 0) return operation;
+  const bool is_flag = mixed.operation == StepOperation::kXor && IsLoaded(values, other);
+  return is_flag ? operation : OperationOf(values, other);
 }
 
-// What the lowest bits of a value are if what is mixed with them by constants has others.
+// What the lowest bits of a value are if what is mixed with them has others.
 std::optional<uint8_t> OperationOf(const TripValues& values, ValueId id) {
   const TripValue& value = values[id];
-  if (((value.ones | value.zeros) & kOperationBits) == kOperationBits)
-    return value.ones & kOperationBits;
+  if (const auto known = KnownOperation(value)) return known;
   if (value.kind != ValueKind::kComputed) return std::nullopt;
-  const std::optional<uint64_t> a = values.ConstantOf(value.a);
-  const std::optional<uint64_t> b = values.ConstantOf(value.b);
+  const auto keeps = [&](ValueId mask) {
+    const std::optional<uint64_t> bits = values.ConstantOf(mask);
+    return bits && (*bits & kOperationBits) == kOperationBits;
+  };
   switch (value.operation) {
     case StepOperation::kCopy:
       return OperationOf(values, value.a);
     case StepOperation::kAnd:
-      if (b && (*b & kOperationBits) == kOperationBits) return OperationOf(values, value.a);
-      if (a && (*a & kOperationBits) == kOperationBits) return OperationOf(values, value.b);
-      return std::nullopt;
+      if (keeps(value.b)) return OperationOf(values, value.a);
+      return keeps(value.a) ? OperationOf(values, value.b) : std::nullopt;
     case StepOperation::kXor:
     case StepOperation::kOr:
-      if (b) return OperationWith(values, *b, value.a);
-      if (a) return OperationWith(values, *a, value.b);
-      if (HasNone(values[value.a])) return OperationOf(values, value.b);
-      if (HasNone(values[value.b])) return OperationOf(values, value.a);
-      return std::nullopt;
+      if (const auto of = OperationWith(values, value, value.b, value.a)) return of;
+      return OperationWith(values, value, value.a, value.b);
     default:
       return std::nullopt;
   }

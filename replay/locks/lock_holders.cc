@@ -8,8 +8,12 @@ namespace flowback {
 
 void LockHolders::OnAcquired(uint32_t thread, std::string_view family, uint32_t site, uint64_t time,
                              bool likely) {
-  held_[{thread, family}].push_back(
-      {.thread = thread, .site = site, .begin = time, .end = time, .likely = likely});
+  std::vector<Hold>& held = held_[{thread, family}];
+  if (held.size() == kMostHeld) {
+    families_[family].is_released = false;
+    held.clear();
+  }
+  held.push_back({.thread = thread, .site = site, .begin = time, .end = time, .likely = likely});
 }
 
 // Of several that it holds, the one that it acquired last is taken to be released.
@@ -92,30 +96,47 @@ class LockHolders::Sweep {
         ++holders_[family_.holds[moment.number].thread];
         return;
       case kHoldEnds: {
+        std::erase_if(only_, [&](const auto& each) {
+          return each.second == family_.holds[moment.number].thread;
+        });
         const auto at = holders_.find(family_.holds[moment.number].thread);
         if (--at->second == 0) holders_.erase(at);
         return;
       }
       case kWaitBegins:
         waits_.insert(moment.number);
+        FindOnly(moment.number);
         return;
       case kWaitEnds:
         waits_.erase(moment.number);
+        only_.erase(moment.number);
         return;
     }
   }
 
+  bool CanHold(uint32_t thread, uint32_t wait) const {
+    const uint32_t waiter = family_.waits[wait].thread;
+    return thread != waiter && report_.threads[thread].pid == report_.threads[waiter].pid;
+  }
+
+  // Somebody holds what a thread begins to wait for. If one thread alone can, it does until it
+  // releases something.
+  void FindOnly(uint32_t wait) {
+    uint32_t only = LockWait::kNoThread;
+    for (const auto& [thread, holds] : holders_) {
+      if (!CanHold(thread, wait)) continue;
+      if (only != LockWait::kNoThread) return;
+      only = thread;
+    }
+    if (only != LockWait::kNoThread) only_[wait] = only;
+  }
+
   template <typename Give>
   void GiveTo(uint32_t wait, uint64_t time, Give& give) {
-    const uint32_t waiter = family_.waits[wait].thread;
-    const int32_t pid = report_.threads[waiter].pid;
-    const auto can_be = [&](uint32_t thread) {
-      return thread != waiter && report_.threads[thread].pid == pid;
-    };
-    size_t count = 0;
-    for (const auto& [thread, holds] : holders_) count += can_be(thread) ? 1 : 0;
+    if (const auto only = only_.find(wait); only != only_.end())
+      return give(wait, only->second, time, true);
     for (const auto& [thread, holds] : holders_)
-      if (can_be(thread)) give(wait, thread, time, count == 1);
+      if (CanHold(thread, wait)) give(wait, thread, time, false);
   }
 
   const Family& family_;
@@ -123,6 +144,7 @@ class LockHolders::Sweep {
   std::vector<Moment> moments_;
   std::map<uint32_t, uint32_t> holders_;  // by thread: how many it holds
   std::set<uint32_t> waits_;
+  std::map<uint32_t, uint32_t> only_;  // by wait: the thread that holds what it is for
 };
 
 void LockHolders::TellFamily(bool proves, Family& family, LockReport& report) {
@@ -132,7 +154,7 @@ void LockHolders::TellFamily(bool proves, Family& family, LockReport& report) {
     share.time += time;
     if (is_only && proves) share.certain += time;
   };
-  if (!Sweep(family, report).Run(give)) return;
+  if (!family.is_released || !Sweep(family, report).Run(give)) return;
   std::map<std::pair<uint32_t, uint64_t>, std::pair<uint32_t, Share>> most;  // by thread, position
   for (const auto& [key, share] : shares) {
     const Waiting& wait = family.waits[key.first];

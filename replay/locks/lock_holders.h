@@ -3,9 +3,9 @@
 // releasing something of the same family (lock_functions.def) in the same process.
 //
 //   A   acquires ........................ releases
-//   B        waits for A, as no other thread holds anything of the family
-//   C                acquires ....... releases
-//   B                waits for A or C       waits for A
+//   B        waits for A alone, as no other thread holds anything of the family when it begins to
+//   C                acquires ................ releases
+//   B                waits for A yet       waits for C, or it has not been woken yet
 #pragma once
 
 #include <cstddef>
@@ -34,7 +34,8 @@ class LockHolders {
   void Tell(bool proves, LockReport& report);
 
  private:
-  static constexpr size_t kMost = size_t{1} << 22;  // holds and waits that are kept
+  static constexpr size_t kMost = size_t{1} << 21;  // holds and waits that are kept
+  static constexpr size_t kMostHeld = 64;           // by one thread, of one family
   static constexpr uint64_t kMostSteps = uint64_t{1} << 30;
 
   struct Hold {
@@ -55,6 +56,7 @@ class LockHolders {
   struct Family {
     std::vector<Hold> holds;
     std::vector<Waiting> waits;
+    bool is_released = true;  // else threads acquire without releasing: who holds is not known
   };
   struct Share {
     uint64_t time = 0;

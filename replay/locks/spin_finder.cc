@@ -65,6 +65,8 @@ void SpinFinder::LookAtCall(const LoopBlock& block) {
   const size_t count = block.stores ? 0 : std::min(trail_.size(), kMostBlocks);
   path_.assign(trail_.end() - static_cast<ptrdiff_t>(count), trail_.end());
   if (block.stores) path_.push_back(own);
+  constexpr size_t kMostCalls = size_t{1} << 16;
+  if (calls_.size() == kMostCalls) calls_.clear();
   const auto [at, is_new] = calls_.try_emplace(HashOf(path_));
   if (is_new && !block.code.empty()) at->second = ArgumentsOf(PartsOf(path_));
   call_ = at->second;

@@ -30,6 +30,11 @@ WaitLoop& WaitLoops::Of(std::span<const TrailPart> path) {
   const uint64_t hash = HashOf(path);
   for (auto [at, end] = by_hash_.equal_range(hash); at != end; ++at)
     if (std::ranges::equal(at->second->path, path, is_same)) return *at->second;
+  if (loops_.size() == kMost) {
+    other_.path.assign(path.begin(), path.end());
+    other_.verdict = {.kind = LoopKind::kDoubtful, .reason = LoopReason::kTooLong};
+    return other_;
+  }
   WaitLoop& loop = loops_.emplace_back();
   loop.path.assign(path.begin(), path.end());
   loop.path.back().taken = true;

@@ -52,7 +52,10 @@ class WaitLoops {
   const std::deque<WaitLoop>& all() const { return loops_; }
 
  private:
+  static constexpr size_t kMost = size_t{1} << 17;
+
   std::deque<WaitLoop> loops_;
+  WaitLoop other_;  // any way beyond these; not a wait
   std::unordered_multimap<uint64_t, WaitLoop*> by_hash_;
 };
 

@@ -156,6 +156,8 @@ void WaitTeller::PopTo(size_t depth) {
 void WaitTeller::OnSwitch(uint32_t stack) {
   if (stack == on_) return;
   BeginUpTo(stack_->instructions());
+  // The stack forgets those that it left longest ago, and does not say so.
+  if (other_stacks_.size() >= 2 * CallStack::kMostStacks) other_stacks_.clear();
   other_stacks_[on_] = std::move(frames_);
   frames_ = std::move(other_stacks_[stack]);
   other_stacks_.erase(stack);
@@ -301,6 +303,12 @@ void WaitTeller::End(const std::vector<SpinStretch>& stretches) {
   }
 }
 
+// The stack tells of a stop soon after it.
+void WaitTeller::NoteStop(const Stop& stop) {
+  stops_.push_back(stop);
+  if (stops_.size() > kMostStops) stops_.pop_front();
+}
+
 // A call that wakes others, or lets go of something, waits for nobody.
 bool WaitTeller::IsWait(const UntracedGap& gap, const CallArguments& call) const {
   if (gap.cause != UntracedGap::Cause::kSystemCall) return false;
@@ -374,11 +382,10 @@ void WaitTeller::TellIfDone(uint32_t number) {
 
 void WaitTeller::Finish() {
   BeginUpTo(UINT64_MAX);
-  PopTo(0);
-  if (replaced_ && replaced_->wait != 0) CloseWait(replaced_->wait);
-  for (auto& [stack, frames] : other_stacks_)
-    for (const Frame& frame : frames)
-      if (frame.wait != 0) CloseWait(frame.wait);
+  std::vector<uint32_t> numbers;
+  for (const auto& [number, open] : open_) numbers.push_back(number);
+  std::ranges::sort(numbers);
+  for (const uint32_t number : numbers) CloseWait(number);
 }
 
 }  // namespace flowback

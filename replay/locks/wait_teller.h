@@ -82,7 +82,7 @@ class WaitTeller final : public CallListener {
     uint64_t last_atomic = 0;  // SpinFinder::last_atomic
     CallArguments call;        // SpinFinder::call
   };
-  void NoteStop(const Stop& stop) { stops_.push_back(stop); }
+  void NoteStop(const Stop& stop);
   // Tracing has started again; what is proven of when.
   void NoteStart(const TscInterval& bounds) { start_bounds_ = bounds; }
   // The flow has ended.
@@ -94,6 +94,7 @@ class WaitTeller final : public CallListener {
   }
 
  private:
+  static constexpr size_t kMostStops = 64;
   static constexpr size_t kNoLock = SIZE_MAX;
   struct Frame {
     uint32_t function = CallPath::kNoFunction;

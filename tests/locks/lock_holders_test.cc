@@ -61,15 +61,44 @@ TEST_F(LockHoldersTest, TheOnlyOneIsCertain) {
 
 TEST_F(LockHoldersTest, OneOfTwoIsNotCertain) {
   Hold(0, 100, 300);
-  Hold(2, 200, 250);
+  Hold(2, 120, 250);
   Wait(1, 150, 320);
   const LockReport& report = Tell();
   ASSERT_EQ(report.holders.size(), 2u);
   EXPECT_EQ(report.holders[0].time, 150u);
-  EXPECT_EQ(report.holders[0].certain, 100u);
-  EXPECT_EQ(report.holders[1].time, 50u);
+  EXPECT_EQ(report.holders[0].certain, 0u);
+  EXPECT_EQ(report.holders[1].time, 100u);
   EXPECT_EQ(report.holders[1].certain, 0u);
   EXPECT_FALSE(report.worst[0].is_certain);
+}
+
+// What thread 2 acquires while thread 1 waits already is something else.
+TEST_F(LockHoldersTest, WhoComesLaterDoesNotHoldIt) {
+  Hold(0, 100, 300);
+  Hold(2, 200, 250);
+  Wait(1, 150, 320);
+  const LockReport& report = Tell();
+  ASSERT_EQ(report.holders.size(), 1u);
+  EXPECT_EQ(report.holders[0].certain, 150u);
+}
+
+// When the holder has released it, nothing tells how soon the thread that waits is woken.
+TEST_F(LockHoldersTest, NobodyIsCertainAfterTheRelease) {
+  Hold(0, 100, 200);
+  Hold(2, 150, 300);
+  Wait(1, 140, 300);
+  const LockReport& report = Tell();
+  ASSERT_EQ(report.holders.size(), 2u);
+  EXPECT_EQ(report.holders[0].thread, 2u);
+  EXPECT_EQ(report.holders[0].time, 100u);
+  EXPECT_EQ(report.holders[0].certain, 0u);
+  EXPECT_EQ(report.holders[1].certain, 60u);
+}
+
+TEST_F(LockHoldersTest, WhoNeverReleasesIsNotTold) {
+  for (uint64_t i = 0; i < 100; ++i) holders_.OnAcquired(0, kMutex, 0, i, false);
+  Wait(1, 150, 320);
+  EXPECT_TRUE(Tell().holders.empty());
 }
 
 TEST_F(LockHoldersTest, NothingIsCertainBehindLosses) {
