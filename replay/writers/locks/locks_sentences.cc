@@ -27,12 +27,16 @@ std::string ListWords(const std::vector<std::string>& items) {
   return text;
 }
 
-// ", held mostly by srv 24261 in malloc"; empty: no holder is known.
+// ", held mostly by srv 24261 in malloc"; empty: no holder is known, or for a small part of the
+// time alone.
 std::string HeldBy(const LocksView& view, const LockIndex& index, uint32_t site) {
   const std::vector<const LockHolder*>& holders = index.sites[site].holders;
   if (holders.empty()) return {};
   const LockHolder& first = *holders.front();
   const uint64_t waiting = view.report->site_sums[site].waiting.time;
+  uint64_t known = 0;
+  for (const LockHolder* holder : holders) known += holder->time;
+  if (known < waiting / 10) return {};
   const std::vector<std::string> functions = FunctionsOf(view, first.path);
   const std::string in = functions.empty() ? "" : " in " + ShortName(functions.front());
   const bool has_most = first.time > waiting / 2;
