@@ -10,9 +10,6 @@ import unittest
 import truth
 
 FLOWBACK, *PROGRAMS = sys.argv[1:]
-# Functions with no other jump backwards than that of their loop.
-LOOPS = ("await_announced", "await_at_least", "arrive", "await_turn", "lock_cas", "lock_cas_bare", "lock_clh",
-         "lock_ticket", "lock_ttas", "lock_ttas_bare", "lock_xchg", "lock_xchg_pause", "lock_yield", "read_sequence")
 
 
 class Counted(unittest.TestCase):
@@ -24,7 +21,7 @@ class Counted(unittest.TestCase):
             for (lock, function), lines in recorded.functions().items():
                 if not function.startswith(("await_a", "await_taken", "unlock_")) and lines[0]["knows_waits"]:
                     self.assertGreater(sum(line["waits"] for line in lines), 0, (program, lock))
-            for function in LOOPS:
+            for function in truth.LOOPS:
                 lines = recorded.of(function)
                 trips, waits = (sum(line[key] for line in lines) for key in ("trips", "waits"))
                 # Where the compiler put the first check ahead of the loop, its failure is no round.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# Programs with forced contention that count their own waits.
+# Programs with forced contention that count their own waits, and judges of what `flowback locks` says of them.
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
 set(program_folder ${CMAKE_CURRENT_BINARY_DIR}/programs)
 set(lock_programs)
@@ -25,7 +25,7 @@ if(TARGET flowback_tcg AND NOT FLOWBACK_SANITIZE)
   lock_program(optimised/contended SOURCES ${contended_sources} OPTIONS -O2)
   lock_program(stripped/contended SOURCES ${contended_sources} OPTIONS -O2 -s)
   lock_program(static/contended SOURCES ${contended_sources} OPTIONS -O2 -static)
-  foreach(name blocking deadlock odd)
+  foreach(name blocking deadlock held odd)
     lock_program(${name} SOURCES ${name}.cc contention.cc OPTIONS -O2)
   endforeach()
   lock_program(openmp SOURCES openmp.cc OPTIONS -O2 -fopenmp)
@@ -42,4 +42,28 @@ if(TARGET flowback_tcg AND NOT FLOWBACK_SANITIZE)
   flowback_command_test(locks.programs_count
     COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_SOURCE_DIR}/counted_test.py $<TARGET_FILE:flowback>
             ${program_folder}/unoptimised/contended ${program_folder}/optimised/contended)
+  foreach(kind unoptimised optimised stripped static stepped)
+    set(built ${kind})
+    if(kind STREQUAL "stepped")
+      # It has no dynamic linker, whose instructions would take seconds.
+      set(built static)
+    endif()
+    flowback_command_test(locks.of_${kind}_code SKIPS
+      COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_SOURCE_DIR}/judge.py $<TARGET_FILE:flowback> ${kind}
+              ${program_folder}/${built}/contended ${program_folder}/optimised/contended)
+  endforeach()
+  flowback_command_test(locks.odd
+    COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_SOURCE_DIR}/odd_test.py $<TARGET_FILE:flowback> ${program_folder}
+            ${PROJECT_SOURCE_DIR}/tests/recordings)
+  flowback_command_test(locks.runtimes
+    COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_SOURCE_DIR}/runtimes_test.py $<TARGET_FILE:flowback>
+            ${program_folder})
+  flowback_command_test(locks.held_for_long SKIPS
+    COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_SOURCE_DIR}/drd_test.py $<TARGET_FILE:flowback>
+            ${program_folder}/held)
+endif()
+if(NOT FLOWBACK_SANITIZE)
+  flowback_command_test(locks.shared SKIPS
+    COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_SOURCE_DIR}/shared_test.py $<TARGET_FILE:flowback>
+            ${PROJECT_SOURCE_DIR}/../shared)
 endif()

@@ -7,6 +7,10 @@ import os
 import re
 import subprocess
 
+# Functions of the program with no other jump backwards than that of their loop.
+LOOPS = ("await_announced", "await_at_least", "arrive", "await_turn", "lock_cas", "lock_clh",
+         "lock_ticket", "lock_ttas", "lock_ttas_bare", "lock_xchg", "lock_xchg_pause", "lock_yield", "read_sequence")
+
 
 def run(*words, limit=100):
     return subprocess.run(words, check=True, capture_output=True, text=True, timeout=limit).stdout
@@ -16,6 +20,7 @@ def plain(name):
     """A function's name without namespaces, parameters and the compiler's suffixes."""
     if name is None:
         return ""
+    name = name.replace("(anonymous namespace)::", "")
     name = re.sub(r" \[clone .*|\.(constprop|isra|part|cold)\b.*", "", name)
     return re.sub(r"[(<].*", "", name).split("::")[-1].split("@")[0]
 
@@ -57,6 +62,10 @@ class Branches:
             times += sum(target["times"] for target in row["targets"]
                          if target["object"] == row["object"] and begin <= int(target["offset"], 16) <= at)
         return times
+
+    def system_calls(self, *functions):
+        """How often the functions entered the kernel."""
+        return sum(row["taken"] for function in functions for row in self._of(function) if row["class"] == "far-call")
 
     def calls(self, function):
         """How often functions of the program returned from the function."""

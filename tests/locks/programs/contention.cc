@@ -10,6 +10,9 @@
 #include <cstdio>
 #include <cstdlib>
 
+// The linker's name for the program's first byte.
+extern "C" char __executable_start;
+
 namespace contention {
 
 uint64_t Now() {
@@ -47,8 +50,14 @@ bool IsAsleep(int tid) {
   char text[64] = {};
   const ssize_t size = read(file, text, sizeof text - 1);
   close(file);
-  char* end = nullptr;
-  return size > 0 && std::strtol(text, &end, 10) == SYS_futex && end != text && *end == ' ';
+  unsigned long number = 0;
+  unsigned long address = 0;
+  if (size <= 0 || std::sscanf(text, "%lu %lx", &number, &address) != 2) {
+    return false;
+  }
+  // Libraries, and an emulator, have locks of their own.
+  return number == SYS_futex && address >= reinterpret_cast<unsigned long>(&__executable_start) &&
+         address < reinterpret_cast<unsigned long>(sbrk(0));
 }
 
 // Waits until the worker is no longer between two rounds.

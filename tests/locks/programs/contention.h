@@ -98,7 +98,7 @@ uint64_t Now();
 // Work of some microseconds that no other thread sees.
 void Delay(int times);
 
-// Whether the thread is in futex, as the kernel tells.
+// Whether the thread sleeps in futex for a word in the program's data or heap, as the kernel tells.
 bool IsAsleep(int tid);
 
 // Waits, spinning, until all others have announced themselves or finished.

@@ -31,7 +31,7 @@ std::vector<Family> Families() {
 }
 
 void Write(const Lock& lock, const Worker& worker, const Tally& tally, bool knows_waits,
-           bool knows_trips) {
+           bool knows_trips, bool sleeps) {
   if (tally.function == nullptr || (&tally != &worker.lock && tally.acquisitions == 0)) {
     return;
   }
@@ -43,7 +43,7 @@ void Write(const Lock& lock, const Worker& worker, const Tally& tally, bool know
       lock.name, tally.function, worker.tid.load(), tally.acquisitions, tally.waits, tally.trips,
       tally.sleeps, static_cast<unsigned long long>(tally.at_least_ns),
       static_cast<unsigned long long>(tally.at_most_ns),
-      static_cast<unsigned long long>(tally.longest_ns), lock.sleeps ? "true" : "false",
+      static_cast<unsigned long long>(tally.longest_ns), sleeps ? "true" : "false",
       knows_waits ? "true" : "false", knows_trips ? "true" : "false");
 }
 
@@ -78,10 +78,10 @@ void Fight(const Lock& lock, int threads, long rounds) {
     thread.join();
   }
   for (const auto& worker : team.workers) {
-    Write(lock, *worker, worker->lock, lock.knows_waits, lock.knows_trips);
+    Write(lock, *worker, worker->lock, lock.knows_waits, lock.knows_trips, lock.sleeps);
     for (const Tally* tally : {&worker->unlock, &worker->announcements, &worker->rounds_of_others,
                                &worker->handing_over}) {
-      Write(lock, *worker, *tally, true, true);
+      Write(lock, *worker, *tally, true, true, false);
     }
   }
   std::fflush(stdout);

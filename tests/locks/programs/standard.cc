@@ -32,15 +32,21 @@ void Prepare(int, long rounds) {
   opened = 0;
 }
 
+// The last call of a function would become a jump, and its caller unknown.
+void StayInCallStack() { asm volatile("" ::: "memory"); }
+
 }  // namespace
 
 APART void wait_atomic(int round) { value.wait(round); }
 
-APART void wait_latch(long round) { latches[static_cast<size_t>(round)]->wait(); }
+APART void wait_latch(long round) {
+  latches[static_cast<size_t>(round)]->wait();
+  StayInCallStack();
+}
 
 APART void lock_shared() {
   shared.lock_shared();
-  asm volatile("" ::: "memory");
+  StayInCallStack();
 }
 
 APART Wait lock_exclusive(Worker&) {
@@ -53,7 +59,10 @@ APART Wait unlock_exclusive(Worker&) {
   return {};
 }
 
-APART void acquire_semaphore() { semaphore->acquire(); }
+APART void acquire_semaphore() {
+  semaphore->acquire();
+  StayInCallStack();
+}
 
 APART void wait_standard_condition(std::unique_lock<std::mutex>& lock, long round) {
   condition.wait(lock, [round] { return opened > round; });
