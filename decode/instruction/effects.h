@@ -79,6 +79,12 @@ enum class StepOperation : uint8_t {
   kOther,  // something that depends on a, b, c and on `constant`, which names the operation
 };
 
+// Whether the result is flags, which have no width of their own.
+constexpr bool IsOfFlags(StepOperation operation) {
+  return operation >= StepOperation::kFlagsOfDifference &&
+         operation <= StepOperation::kFlagsOfCarry;
+}
+
 // Conditions have x86's numbers: 2 is "carry", 3 "no carry", 4 "zero" and so on.
 namespace step_condition {
 inline constexpr uint8_t kOverflow = 0;

@@ -62,6 +62,7 @@ ReadTrip Read(std::span<const TripPart> parts) {
         return trip;
       }
       at += effects.length;
+      if (!trip.instructions.empty()) trip.instructions.back().next = address;
       TripInstruction instruction{.address = address,
                                   .taken = part.taken && at >= part.code.size()};
       for (const MachineStep& step : effects.steps) {
@@ -73,21 +74,23 @@ ReadTrip Read(std::span<const TripPart> parts) {
       trip.instructions.push_back(std::move(instruction));
     }
   }
+  if (!trip.instructions.empty()) trip.instructions.back().next = trip.instructions.front().address;
   return trip;
 }
 
 // What the conditions of a trip turned out to be.
 struct Deciders {
-  bool waits = false;          // memory that others may write
-  bool waits_on_own = false;   // such memory, which the trip changes and changes back
-  bool waits_outside = false;  // such a condition in the loop's own function
-  bool waits_within = false;   // such memory, but the condition does not leave the loop
+  bool waits = false;         // memory that others may write
+  bool waits_on_own = false;  // such memory, which the trip changes and changes back
+  bool waits_deep = false;    // such memory, but in a function that the loop calls
+  bool waits_within = false;  // such memory, but the condition does not leave the loop
   bool waits_on_stack = false;
   bool failed = false;     // an attempt that would not have failed without other threads
   bool overtaken = false;  // loads that would have been the same without other threads
   bool ends = false;       // the trip's own doing
   bool counts = false;
   bool reads_along = false;
+  bool returns_elsewhere = false;  // it is part of a recursion
   bool clock = false;
   bool random = false;
 };
@@ -118,6 +121,8 @@ class TripJudge {
   bool IsTakenAgain(size_t i) const;
   bool ChangesMemory();
   bool StoresAtomically();
+  // Once pointers to the stack are seen through.
+  bool Stores() const { return logs_[kExecutions - 1].stores; }
   bool ReadsMemory() const { return !logs_[0].accesses.empty(); }
   TripVerdict Verdict(LoopKind kind, LoopReason reason) const {
     return {
@@ -140,7 +145,7 @@ class TripJudge {
 TripVerdict TripJudge::Judge() {
   if (free_.log().asks_kernel) return Verdict(LoopKind::kWork, LoopReason::kSystemCall);
   const bool failed = free_.Has(Outcome::kFailed);
-  if (free_.log().stores && !failed) return Verdict(LoopKind::kWork, LoopReason::kStores);
+  if (Stores() && !failed) return Verdict(LoopKind::kWork, LoopReason::kStores);
   const TripChanges changes(values_, *first_);
   for (const TripCondition& condition : logs_[0].conditions)
     depth_ = std::min(depth_, condition.depth);
@@ -161,7 +166,12 @@ void TripJudge::FindOpposites() {
   for (size_t k = 0; k < kExecutions; ++k) {
     for (size_t i = 0; i < opposites_.size(); ++i) {
       const TripCondition& condition = logs_[k].conditions[i];
-      if (condition.indirect) continue;
+      if (condition.indirect) {
+        const auto target = values_.ConstantOf(condition.value);
+        deciders_.returns_elsewhere =
+            deciders_.returns_elsewhere || (target && *target != condition.next);
+        continue;
+      }
       const auto [value, holds] = Positive(condition);
       const auto known = values_.ConstantOf(value);
       const auto [at, added] = seen.try_emplace(value, Seen{known ? *known != 0 : holds, k});
@@ -248,8 +258,8 @@ void TripJudge::LookAtSame(size_t i) {
   } else if (condition.stays) {
     deciders_.waits_within = true;
   } else {
-    (shared ? deciders_.waits : deciders_.waits_on_own) = true;
-    if (condition.depth == depth_) deciders_.waits_outside = true;
+    const bool deep = condition.depth > depth_;
+    (!shared ? deciders_.waits_on_own : deep ? deciders_.waits_deep : deciders_.waits) = true;
   }
 }
 
@@ -269,8 +279,12 @@ bool TripJudge::StoresAtomically() {
 
 // Each trip leaves other values in memory, or values that none of its conditions looks at.
 bool TripJudge::ChangesMemory() {
+  const bool swaps_exclusively = std::ranges::any_of(
+      logs_[0].accesses, [](const TripAccess& access) { return access.exclusive && access.swaps; });
+  if (swaps_exclusively) return true;
   const TripLog& log = logs_[kExecutions - 1];
   return std::ranges::any_of(log.accesses, [&](const TripAccess& access) {
+    if (access.swaps) return true;
     return access.stores && state_.MemoryValue(access.base, access.offset, access.bytes) !=
                                 before_last_->MemoryValue(access.base, access.offset, access.bytes);
   });
@@ -281,13 +295,18 @@ TripVerdict TripJudge::Decide(const TripChanges& changes) {
   if (changes.works())
     return Verdict(LoopKind::kWork,
                    changes.reads_along() ? LoopReason::kChangesAddress : LoopReason::kCounts);
-  if (deciders_.reads_along) return Verdict(LoopKind::kWork, LoopReason::kChangesAddress);
-  if (deciders_.clock && !deciders_.waits_outside)
+  if (deciders_.returns_elsewhere) return Verdict(LoopKind::kWork, LoopReason::kCounts);
+  if (deciders_.reads_along || first_->MovesStack())
+    return Verdict(LoopKind::kWork, LoopReason::kChangesAddress);
+  if (deciders_.clock && !deciders_.waits)
     return Verdict(LoopKind::kDelay, LoopReason::kReadsClock);
   if (deciders_.failed) return Verdict(LoopKind::kRetry, LoopReason::kNone);
-  if (free_.log().stores) return Verdict(LoopKind::kWork, LoopReason::kStores);
+  if (Stores()) return Verdict(LoopKind::kWork, LoopReason::kStores);
   if (deciders_.ends) return Verdict(LoopKind::kWork, LoopReason::kEndsByItself);
-  if (ChangesMemory()) return Verdict(LoopKind::kDoubtful, LoopReason::kEndsByItself);
+  // Counting how often it waited, or who waits, does not end a wait for something else.
+  const bool waits_meanwhile = deciders_.waits && free_.log().pauses;
+  if (ChangesMemory() && !waits_meanwhile)
+    return Verdict(LoopKind::kDoubtful, LoopReason::kEndsByItself);
   if (deciders_.overtaken) return Verdict(LoopKind::kWait, LoopReason::kNone);
   if (deciders_.waits) return Verdict(LoopKind::kWait, LoopReason::kNone);
   if (deciders_.waits_on_own) {

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "replay/locks/trip_changes.h"
+
 namespace flowback {
 namespace {
 
@@ -71,7 +73,8 @@ void TripState::Take(const MachineStep& step, const TripInstruction& instruction
       return;
     }
     case StepKind::kIndirectJump:
-      log.conditions.push_back({.value = Read(step.a), .indirect = true, .depth = depth_});
+      log.conditions.push_back(
+          {.value = Read(step.a), .next = instruction.next, .indirect = true, .depth = depth_});
       return;
     case StepKind::kCall:
       ++depth_;
@@ -137,6 +140,13 @@ bool TripState::IsStack(ValueId base, uint64_t offset) const {
   if (value->constant == step_register::kX86StackPointer) return true;
   return value->constant == step_register::kX86FramePointer &&
          (mode_ != CodeMode::kX86_64 || static_cast<int64_t>(offset) < 0);
+}
+
+bool TripState::MovesStack() const {
+  const uint8_t number = mode_ == CodeMode::kAArch64 ? step_register::kAArch64StackPointer
+                                                     : step_register::kX86StackPointer;
+  const TripValue& value = values_[registers_[number]];
+  return value.kind != ValueKind::kRegister || value.constant != number;
 }
 
 ValueId TripState::MemoryValue(ValueId base, uint64_t offset, unsigned bytes) {
@@ -216,6 +226,19 @@ Outcome TripState::OutcomeOf(size_t attempt) const {
   return attempt < outcomes_.size() ? outcomes_[attempt] : Outcome::kUnknown;
 }
 
+// REQUIRES: it worked. Memory had what was expected then, whatever is known of it here. Of an
+// exclusive store that is not known: it counts if what it stores comes from elsewhere in memory.
+bool TripState::Swaps(ValueId decides, ValueId old, ValueId made) const {
+  const TripValue& compared = values_[decides];
+  if (compared.kind == ValueKind::kComputed) {
+    const ValueId expected = compared.a == old ? compared.b : compared.a;
+    return made != expected;
+  }
+  const auto has = [&](const auto& what) { return AnyWithin(values_, made, what); };
+  return !has([&](ValueId id) { return id == old; }) &&
+         has([&](ValueId id) { return values_[id].kind == ValueKind::kMemory; });
+}
+
 void TripState::Try(const MachineStep& step, TripLog& log) {
   const TripValues::Place place = values_.PlaceOf(AddressOf(step.memory));
   NoteAccess(place, step, log);
@@ -237,6 +260,8 @@ void TripState::Try(const MachineStep& step, TripLog& log) {
   } else {
     decides = Read(step.b);
     done = values_.Compute(StepOperation::kCondition, 1, decides, 0, 0, step.condition);
+    // The comparison as conditions contain it, whichever way round it was made.
+    if (values_[done].kind == ValueKind::kComputed) decides = values_[done].a;
   }
   log.attempts.push_back({decides, exclusive});
   ValueId result = old;
@@ -245,6 +270,9 @@ void TripState::Try(const MachineStep& step, TripLog& log) {
     result = values_.Compute(StepOperation::kSelect, std::min(step.bits * 8U, 64U), done,
                              exclusive ? old : made, exclusive ? made : old);
   NoteChange(place, result != old, log);
+  if (outcome == Outcome::kDone && !IsStack(place.base, place.offset))
+    log.accesses.back().swaps = Swaps(decides, old, made);
+  if (exclusive && !IsStack(place.base, place.offset)) log.accesses.back().exclusive = true;
   if (result != old) SetMemory(place, step.bits, result);
 }
 

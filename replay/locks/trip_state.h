@@ -23,6 +23,7 @@ namespace flowback {
 // An instruction of a trip.
 struct TripInstruction {
   uint64_t address = 0;
+  uint64_t next = 0;  // where the trip went on
   bool taken = false;
   // A conditional jump would have led to another instruction of the trip if it had gone the other
   // way: it does not leave the loop.
@@ -33,6 +34,7 @@ struct TripInstruction {
 // A condition that the trip met.
 struct TripCondition {
   ValueId value = 0;  // 1 where the condition holds; of an indirect jump its target
+  uint64_t next = 0;  // an indirect jump's target
   bool taken = false;
   bool indirect = false;
   bool stays = false;
@@ -53,7 +55,9 @@ struct TripAccess {
   bool atomic = false;
   bool stores = false;
   bool changes = false;  // it stores another value than memory had
-  uint64_t load = 0;     // its number, where each load is a value of its own
+  bool exclusive = false;
+  bool swaps = false;  // a compare and swap that worked, with another value
+  uint64_t load = 0;   // its number, where each load is a value of its own
 };
 
 // What one execution of a trip met.
@@ -82,6 +86,8 @@ class TripState {
   // Of memory as it is now.
   ValueId MemoryValue(ValueId base, uint64_t offset, unsigned bytes);
   bool IsStack(ValueId base, uint64_t offset) const;
+  // Whether the stack pointer is another one than at the begin: functions return, or call.
+  bool MovesStack() const;
 
  private:
   struct Stored {
@@ -97,6 +103,7 @@ class TripState {
   void AskKernel(const MachineStep& step, TripLog& log);
   void SetMemory(const TripValues::Place& place, unsigned bytes, ValueId value);
   void NoteAccess(const TripValues::Place& place, const MachineStep& step, TripLog& log);
+  bool Swaps(ValueId decides, ValueId old, ValueId made) const;
   void NoteChange(const TripValues::Place& place, bool changes, TripLog& log);
   ValueId Read(const StepOperand& operand);
   void Write(const StepOperand& operand, ValueId value);

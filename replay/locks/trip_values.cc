@@ -19,11 +19,6 @@ uint64_t SignExtended(uint64_t value, unsigned bits) {
   return (value ^ sign) - sign;
 }
 
-bool IsFlags(StepOperation operation) {
-  return operation >= StepOperation::kFlagsOfDifference &&
-         operation <= StepOperation::kFlagsOfCarry;
-}
-
 // What is known of the flags of an operation whose operands are constants.
 struct KnownFlags {
   std::optional<bool> zero;
@@ -188,7 +183,7 @@ void SetKnownBits(const TripValue& a, const TripValue& b, TripValue& value) {
 
 std::optional<bool> ConditionHolds(const TripValues& values, uint8_t condition, ValueId id) {
   const TripValue& flags = values[id];
-  if (flags.kind != ValueKind::kComputed || !IsFlags(flags.operation)) return std::nullopt;
+  if (flags.kind != ValueKind::kComputed || !IsOfFlags(flags.operation)) return std::nullopt;
   const KnownFlags known = FlagsOf(values, flags);
   std::optional<bool> holds;
   switch (condition & 14) {
@@ -313,6 +308,12 @@ std::optional<ValueId> TripValues::FoldBit(const TripValue& bit) {
   return std::nullopt;
 }
 
+bool TripValues::IsPartOf(ValueId part, StepOperation operation, ValueId whole) const {
+  const TripValue& value = values_[whole];
+  return value.kind == ValueKind::kComputed && value.operation == operation &&
+         (value.a == part || value.b == part);
+}
+
 ValueId TripValues::Compute(StepOperation operation, unsigned bits, ValueId a, ValueId b, ValueId c,
                             uint8_t condition, uint64_t constant) {
   using enum StepOperation;
@@ -320,6 +321,19 @@ ValueId TripValues::Compute(StepOperation operation, unsigned bits, ValueId a, V
   if (operation == kCondition && (condition & 1) != 0) {
     const ValueId opposite = Compute(kCondition, bits, a, 0, 0, condition & ~1);
     return Compute(kXor, bits, opposite, Constant(1));
+  }
+  if (operation == kCondition && values_[a].kind == ValueKind::kComputed) {
+    const TripValue flags = values_[a];
+    if (flags.operation == kSelect) {
+      const ValueId then = Compute(kCondition, bits, flags.b, 0, 0, condition);
+      const ValueId otherwise = Compute(kCondition, bits, flags.c, 0, 0, condition);
+      return Compute(kSelect, bits, flags.a, then, otherwise);
+    }
+    // Whether two values are the same does not depend on their order.
+    const bool swaps = flags.operation == kFlagsOfDifference &&
+                       condition == step_condition::kZero && !IsConstant(flags.b) &&
+                       (IsConstant(flags.a) || flags.a > flags.b);
+    if (swaps) a = Compute(kFlagsOfDifference, flags.condition, flags.b, flags.a);
   }
   if (operation == kFlagsOfResult) {
     operation = kFlagsOfDifference;
@@ -329,6 +343,11 @@ ValueId TripValues::Compute(StepOperation operation, unsigned bits, ValueId a, V
   if (operation == kXor && a == b) return Constant(0);
   if ((operation == kAnd || operation == kOr) && a == b) return Bits(a, bits);
   if (operation == kCopy) return Bits(a, bits);
+  // What was just done to the bits of a value is done already.
+  if (operation == kAnd || operation == kOr) {
+    if (IsPartOf(b, operation, a)) return Bits(a, bits);
+    if (IsPartOf(a, operation, b)) return Bits(b, bits);
+  }
   if (operation == kAdd && a == b && !IsConstant(a)) {
     operation = kShiftLeft;
     b = Constant(1);
@@ -344,14 +363,14 @@ ValueId TripValues::Compute(StepOperation operation, unsigned bits, ValueId a, V
     operation = kShiftLeft;
     b = Constant(static_cast<uint64_t>(std::countr_zero(values_[b].constant)));
   }
-  if (operation != kOther && !IsFlags(operation) && operation != kCondition &&
+  if (operation != kOther && !IsOfFlags(operation) && operation != kCondition &&
       operation != kSelect) {
     a = operation == kShiftRightSigned || operation == kSignExtend || operation == kBit
             ? a
             : Bits(a, bits);
     if (commutes) b = Bits(b, bits);
   }
-  if (IsFlags(operation)) {
+  if (IsOfFlags(operation)) {
     condition = static_cast<uint8_t>(bits);
     a = Bits(a, bits);
     if (operation == kFlagsOfDifference || operation == kFlagsOfSum) b = Bits(b, bits);
@@ -387,7 +406,7 @@ ValueId TripValues::Compute(StepOperation operation, unsigned bits, ValueId a, V
                   .b = b,
                   .c = c,
                   .constant = constant};
-  if (operation == kOther || IsFlags(operation)) return Keep(value);
+  if (operation == kOther || IsOfFlags(operation)) return Keep(value);
   if (const auto known = Fold(value)) return *known;
   SetKnownBits(values_[a], values_[b], value);
   value.zeros |= ~mask;
@@ -465,7 +484,7 @@ ValueId TripValues::ReplaceIn(ValueId id, ValueId from, ValueId to,
     const ValueId a = ReplaceIn(value.a, from, to, done);
     const ValueId b = ReplaceIn(value.b, from, to, done);
     const ValueId c = ReplaceIn(value.c, from, to, done);
-    const unsigned bits = IsFlags(value.operation) ? value.condition : value.bits;
+    const unsigned bits = IsOfFlags(value.operation) ? value.condition : value.bits;
     result = Compute(value.operation, bits, a, b, c, value.condition, value.constant);
   }
   done.emplace(id, result);

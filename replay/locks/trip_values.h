@@ -92,6 +92,7 @@ class TripValues {
   };
 
   ValueId Keep(TripValue value);
+  bool IsPartOf(ValueId part, StepOperation operation, ValueId whole) const;
   std::optional<ValueId> Fold(const TripValue& value);
   std::optional<ValueId> FoldBit(const TripValue& bit);
   ValueId ReplaceIn(ValueId value, ValueId from, ValueId to,

@@ -18,9 +18,9 @@
 namespace flowback {
 namespace {
 
-std::vector<std::string> NamesIn(const std::string& program) {
+std::vector<std::string> LinesOf(const std::string& words) {
   std::vector<std::string> names;
-  FILE* out = popen(program.c_str(), "r");
+  FILE* out = popen(words.c_str(), "r");
   std::array<char, 100> line{};
   while (out != nullptr && fgets(line.data(), line.size(), out) != nullptr) {
     names.emplace_back(line.data());
@@ -48,27 +48,42 @@ std::string Say(const SteppedTrip& trip, const TripVerdict& verdict) {
 
 class SteppedTripTest : public testing::TestWithParam<std::tuple<std::string, int>> {
  protected:
-  // Empty: the compiler is not installed.
+  void SetUp() override {
+    if (!IsForAArch64()) FLOWBACK_NEEDS_HOST(host::Trait::kPtrace);
+    if (!std::filesystem::exists(Program("waits")))
+      GTEST_SKIP() << "no compiler for " << std::get<0>(GetParam());
+  }
+
+  static bool IsForAArch64() {
+    const std::string& compiler = std::get<0>(GetParam());
+    return compiler != "gcc" && compiler != "clang";
+  }
   static std::string Program(const std::string& name) {
     const auto& [compiler, level] = GetParam();
-    const std::string path = BuildFolder() + "/tests/locks/programs/loops_" + compiler + "_O" +
-                             std::to_string(level) + "/" + name;
-    return std::filesystem::exists(path) ? path : "";
+    return BuildFolder() + "/tests/locks/programs/loops_" + compiler + "_O" +
+           std::to_string(level) + "/" + name;
+  }
+  // The names of a program's loops.
+  static std::vector<std::string> NamesIn(const std::string& name) {
+    const std::string words = (IsForAArch64() ? "qemu-aarch64 " : "") + Program(name);
+    return LinesOf(words);
+  }
+  static std::vector<SteppedTrip> TripsIn(const std::string& program, const std::string& loop,
+                                          size_t steps) {
+    const ExecutedSteps executed = IsForAArch64() ? StepInQemu(Program(program), loop, steps)
+                                                  : StepHere(Program(program), loop, steps);
+    EXPECT_EQ(executed.error, "");
+    return TripsOf(executed);
   }
 };
 
 TEST_P(SteppedTripTest, LoopsThatWait) {
-  FLOWBACK_NEEDS_HOST(host::Trait::kPtrace);
-  const std::string program = Program("waits");
-  if (program.empty()) GTEST_SKIP() << "clang-19 is not installed";
-  const std::vector<std::string> names = NamesIn(program);
+  const std::vector<std::string> names = NamesIn("waits");
   ASSERT_GE(names.size(), 25);
   for (const std::string& name : names) {
-    const SteppedProgram stepped = StepProgram(program, name, 4000);
-    ASSERT_EQ(stepped.error, "");
     bool waits = false;
-    for (const size_t last : stepped.last) {
-      const SteppedTrip& trip = stepped.trips[last];
+    for (const SteppedTrip& trip : TripsIn("waits", name, 4000)) {
+      if (!trip.last) continue;
       const TripVerdict verdict = JudgeTrip(trip.parts);
       waits = waits || verdict.kind == LoopKind::kWait;
       // The delay within a backoff is a loop of its own.
@@ -80,17 +95,13 @@ TEST_P(SteppedTripTest, LoopsThatWait) {
 }
 
 TEST_P(SteppedTripTest, LoopsThatOnlyLookLikeIt) {
-  FLOWBACK_NEEDS_HOST(host::Trait::kPtrace);
-  const std::string program = Program("look_alikes");
-  if (program.empty()) GTEST_SKIP() << "clang-19 is not installed";
-  const std::vector<std::string> names = NamesIn(program);
+  const std::vector<std::string> names = NamesIn("look_alikes");
   ASSERT_GE(names.size(), 60);
   size_t with_loops = 0;
   for (const std::string& name : names) {
-    const SteppedProgram stepped = StepProgram(program, name, 10000);
-    ASSERT_EQ(stepped.error, "");
-    with_loops += stepped.trips.empty() ? 0 : 1;
-    for (const SteppedTrip& trip : stepped.trips) {
+    const std::vector<SteppedTrip> trips = TripsIn("look_alikes", name, 10000);
+    with_loops += trips.empty() ? 0 : 1;
+    for (const SteppedTrip& trip : trips) {
       if (!IsOfProgram(trip)) continue;
       const TripVerdict verdict = JudgeTrip(trip.parts);
       EXPECT_FALSE(IsTold(verdict)) << name << " " << Say(trip, verdict);
@@ -100,12 +111,17 @@ TEST_P(SteppedTripTest, LoopsThatOnlyLookLikeIt) {
   EXPECT_GE(with_loops, names.size() - 10);
 }
 
+std::string NameOf(const testing::TestParamInfo<std::tuple<std::string, int>>& tested) {
+  return std::get<0>(tested.param) + "_O" + std::to_string(std::get<1>(tested.param));
+}
+INSTANTIATE_TEST_SUITE_P(Atomics, SteppedTripTest,
+                         testing::Combine(testing::Values("exclusive", "single"),
+                                          testing::Values(2)),
+                         NameOf);
 INSTANTIATE_TEST_SUITE_P(, SteppedTripTest,
-                         testing::Combine(testing::Values("gcc", "clang"), testing::Range(0, 4)),
-                         [](const auto& tested) {
-                           return std::get<0>(tested.param) + "_O" +
-                                  std::to_string(std::get<1>(tested.param));
-                         });
+                         testing::Combine(testing::Values("gcc", "clang", "aarch64"),
+                                          testing::Range(0, 4)),
+                         NameOf);
 
 }  // namespace
 }  // namespace flowback

@@ -6,7 +6,7 @@
 
 namespace flowback::x86 {
 
-void StepMaker::MakeBinary(StepOperation operation, StepOperation flags) {
+void X86StepMaker::MakeBinary(StepOperation operation, StepOperation flags) {
   const StepOperand a = Read(0);
   const StepOperand b = Read(1);
   const StepOperand result = Compute(operation, Bits(0), a, b);
@@ -17,7 +17,7 @@ void StepMaker::MakeBinary(StepOperation operation, StepOperation flags) {
   if (Writes(Operand(0))) Write(0, result);
 }
 
-void StepMaker::MakeShift(StepOperation operation) {
+void X86StepMaker::MakeShift(StepOperation operation) {
   const StepOperand amount =
       Compute(StepOperation::kAnd, 8, Read(1), ConstantOperand(Bits(0) == 64 ? 63 : 31));
   const StepOperand result = Compute(operation, Bits(0), Read(0), amount);
@@ -25,34 +25,34 @@ void StepMaker::MakeShift(StepOperation operation) {
   Write(0, result);
 }
 
-void StepMaker::MakeStep(StepOperation operation) {
+void X86StepMaker::MakeStep(StepOperation operation) {
   const StepOperand result = Compute(operation, Bits(0), Read(0), ConstantOperand(1));
   SetFlags(StepOperation::kFlagsOfZeroSign, Bits(0), result);
   Write(0, result);
 }
 
-void StepMaker::MakeNegate() {
+void X86StepMaker::MakeNegate() {
   const StepOperand a = Read(0);
   const StepOperand result = Compute(StepOperation::kSubtract, Bits(0), ConstantOperand(0), a);
   SetFlags(StepOperation::kFlagsOfDifference, Bits(0), ConstantOperand(0), a);
   Write(0, result);
 }
 
-void StepMaker::MakeMove(bool sign_extends) {
+void X86StepMaker::MakeMove(bool sign_extends) {
   StepOperand value = Read(1);
   if (sign_extends)
     value = Compute(StepOperation::kSignExtend, Bits(0), value, ConstantOperand(Bits(1)));
   Write(0, value);
 }
 
-void StepMaker::MakeExchange() {
+void X86StepMaker::MakeExchange() {
   const StepOperand a = Compute(StepOperation::kCopy, Bits(0), Read(0));
   const StepOperand b = Compute(StepOperation::kCopy, Bits(1), Read(1));
   Write(0, b);
   Write(1, a);
 }
 
-void StepMaker::MakeExchangeAdd() {
+void X86StepMaker::MakeExchangeAdd() {
   const StepOperand a = Compute(StepOperation::kCopy, Bits(0), Read(0));
   const StepOperand b = Read(1);
   const StepOperand sum = Compute(StepOperation::kAdd, Bits(0), a, b);
@@ -63,19 +63,13 @@ void StepMaker::MakeExchangeAdd() {
 
 // The accumulator holds the memory's old value afterwards in either case: where they were equal, it
 // did before.
-void StepMaker::MakeCompareExchange() {
+void X86StepMaker::MakeCompareExchange() {
   const StepOperand old = Compute(StepOperation::kCopy, Bits(0), Read(0));
   StepOperand accumulator = RegisterOperand(0, Bits(0));
   accumulator.merges = Bits(0) < 32;
   SetFlags(StepOperation::kFlagsOfDifference, Bits(0), accumulator, old);
   if (IsMemory(Operand(0))) {
-    MachineStep& step = Add(StepKind::kStoreIf);
-    step.condition = step_condition::kZero;
-    step.a = OperandOf(Operand(1).reg.value, mode_);
-    step.b = kFlagsOperand;
-    step.memory = AddressOf(Operand(0));
-    step.bits = BytesOf(Bits(0));
-    step.atomic = true;
+    StoreIfZero(AddressOf(Operand(0)), Bits(0), OperandOf(Operand(1).reg.value, mode_));
   } else {
     Write(0, Compute(StepOperation::kOther, Bits(0), old, accumulator, Read(1)));
   }
@@ -83,33 +77,25 @@ void StepMaker::MakeCompareExchange() {
 }
 
 // CMPXCHG8B and CMPXCHG16B: the two halves are compared as one value.
-void StepMaker::MakeCompareExchangePair() {
+void X86StepMaker::MakeCompareExchangePair() {
   const unsigned half = Bits(0) / 2;
   StepAddress upper_address = AddressOf(Operand(0));
   upper_address.displacement += half / 8;
-  atomic_ = true;
-  const StepOperand low = Load(AddressOf(Operand(0)), half);
-  const StepOperand high = Load(upper_address, half);
+  const StepOperand low = Load(AddressOf(Operand(0)), half, true);
+  const StepOperand high = Load(upper_address, half, true);
   const StepOperand a = RegisterOperand(0, half);
   const StepOperand d = RegisterOperand(2, half);
   const StepOperand differs =
       Compute(StepOperation::kOr, half, Compute(StepOperation::kXor, half, low, a),
               Compute(StepOperation::kXor, half, high, d));
   SetFlags(StepOperation::kFlagsOfZeroSign, half, differs);
-  for (const bool upper : {false, true}) {
-    MachineStep& step = Add(StepKind::kStoreIf);
-    step.condition = step_condition::kZero;
-    step.a = RegisterOperand(upper ? 1 : 3, half);
-    step.b = kFlagsOperand;
-    step.memory = upper ? upper_address : AddressOf(Operand(0));
-    step.bits = BytesOf(half);
-    step.atomic = true;
-  }
+  StoreIfZero(AddressOf(Operand(0)), half, RegisterOperand(3, half));
+  StoreIfZero(upper_address, half, RegisterOperand(1, half));
   ComputeTo(a, StepOperation::kCopy, half, low);
   ComputeTo(d, StepOperation::kCopy, half, high);
 }
 
-void StepMaker::MakeBitTest() {
+void X86StepMaker::MakeBitTest() {
   const StepOperand index = Read(1);
   StepOperand old;
   StepAddress address;
@@ -127,7 +113,7 @@ void StepMaker::MakeBitTest() {
       const StepOperand base = sum.to;
       address = {.base = base, .index = offset};
     }
-    old = Load(address, Bits(0));
+    old = Load(address, Bits(0), atomic_);
   } else {
     old = Compute(StepOperation::kCopy, Bits(0), Read(0));
   }
@@ -142,12 +128,12 @@ void StepMaker::MakeBitTest() {
   }
   const StepOperand result = Compute(operation, Bits(0), old, single);
   if (IsMemory(Operand(0)))
-    Store(address, Bits(0), result);
+    Store(address, Bits(0), result, atomic_);
   else
     Write(0, result);
 }
 
-void StepMaker::MakeMultiply() {
+void X86StepMaker::MakeMultiply() {
   if (decoded_.instruction.operand_count_visible < 2) return MakeOther();
   const bool three = decoded_.instruction.operand_count_visible == 3;
   const StepOperand result =
@@ -157,7 +143,7 @@ void StepMaker::MakeMultiply() {
 }
 
 // Whether it was one that computes from operands.
-bool StepMaker::MakeSimple() {
+bool X86StepMaker::MakeSimple() {
   using enum StepOperation;
   switch (decoded_.instruction.mnemonic) {
     case ZYDIS_MNEMONIC_MOV:

@@ -11,7 +11,7 @@ bool EffectsOf(Bytes code, uint64_t address, CodeMode mode, InstructionEffects& 
   FullDecode decoded;
   if (mode == CodeMode::kX86_16 || !DecodeFull(code, mode, decoded)) return false;
   effects.length = decoded.instruction.length;
-  StepMaker(decoded, address, mode, effects).Make();
+  X86StepMaker(decoded, address, mode, effects).Make();
   return true;
 }
 

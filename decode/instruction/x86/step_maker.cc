@@ -52,7 +52,7 @@ bool IsPause(ZydisMnemonic mnemonic) {
   }
 }
 
-StepAddress StepMaker::AddressOf(const ZydisDecodedOperand& operand) const {
+StepAddress X86StepMaker::AddressOf(const ZydisDecodedOperand& operand) const {
   const ZydisDecodedOperandMem& memory = operand.mem;
   StepAddress result;
   result.bits = static_cast<uint8_t>(decoded_.instruction.address_width);
@@ -72,87 +72,67 @@ StepAddress StepMaker::AddressOf(const ZydisDecodedOperand& operand) const {
   return result;
 }
 
-StepOperand StepMaker::Load(const StepAddress& address, unsigned bits) {
-  const StepOperand to = Temporary(std::min(bits, 64U));
-  MachineStep& step = Add(StepKind::kLoad);
-  step.to = to;
-  step.memory = address;
-  step.bits = BytesOf(bits);
-  step.atomic = atomic_;
-  return to;
-}
-
-void StepMaker::Store(const StepAddress& address, unsigned bits, StepOperand value) {
-  MachineStep& step = Add(StepKind::kStore);
-  step.a = value;
-  step.memory = address;
-  step.bits = BytesOf(bits);
-  step.atomic = atomic_;
-}
-
-StepOperand StepMaker::Read(size_t i) {
+StepOperand X86StepMaker::Read(size_t i) {
   const ZydisDecodedOperand& operand = Operand(i);
   if (operand.type == ZYDIS_OPERAND_TYPE_IMMEDIATE) {
     return ConstantOperand(operand.imm.is_signed ? static_cast<uint64_t>(operand.imm.value.s)
                                                  : operand.imm.value.u);
   }
   if (operand.type == ZYDIS_OPERAND_TYPE_REGISTER) return OperandOf(operand.reg.value, mode_);
-  if (IsMemory(operand)) return Load(AddressOf(operand), operand.size);
+  if (IsMemory(operand)) return Load(AddressOf(operand), operand.size, atomic_);
   return ConstantOperand(0);
 }
 
-void StepMaker::Write(size_t i, StepOperand value) {
+void X86StepMaker::Write(size_t i, StepOperand value) {
   const ZydisDecodedOperand& operand = Operand(i);
   if (operand.type == ZYDIS_OPERAND_TYPE_REGISTER)
     ComputeTo(OperandOf(operand.reg.value, mode_), StepOperation::kCopy, operand.size, value);
   else if (IsMemory(operand))
-    Store(AddressOf(operand), operand.size, value);
+    Store(AddressOf(operand), operand.size, value, atomic_);
 }
 
-void StepMaker::MakeBranch() {
+void X86StepMaker::MakeBranch(StepOperand flags, uint8_t condition) {
   MachineStep& step = Add(StepKind::kBranch);
-  step.a = kFlagsOperand;
-  step.condition = Condition();
+  step.a = flags;
+  step.condition = condition;
   step.constant =
       (next_ + static_cast<uint64_t>(Operand(0).imm.value.s)) & TraitsOf(mode_).address_mask;
 }
 
 // JRCXZ and the LOOP instructions. The flags that LOOPE and LOOPNE look at are left out: their
 // condition counts anyway.
-void StepMaker::MakeCounted() {
+void X86StepMaker::MakeCounted() {
   const bool is_loop = decoded_.instruction.opcode != 0xe3;
   StepOperand counter = Pointer(1);
   if (is_loop)
     ComputeTo(counter, StepOperation::kAdd, bits_, counter, ConstantOperand(~uint64_t{0}));
   const StepOperand flags =
       Compute(StepOperation::kFlagsOfDifference, bits_, counter, ConstantOperand(0));
-  MakeBranch();
-  effects_.steps.back().a = flags;
-  effects_.steps.back().condition = is_loop ? step_condition::kNotZero : step_condition::kZero;
+  MakeBranch(flags, is_loop ? step_condition::kNotZero : step_condition::kZero);
 }
 
-void StepMaker::MakeJump() {
+void X86StepMaker::MakeJump() {
   if (IsImmediate(0)) return;
   const StepOperand target = Read(0);
   Add(StepKind::kIndirectJump).a = target;
 }
 
-void StepMaker::MakePush(StepOperand value, unsigned bits) {
+void X86StepMaker::MakePush(StepOperand value, unsigned bits) {
   // PUSH of the stack pointer itself stores its old value.
   value = Compute(StepOperation::kCopy, bits, value);
   const StepOperand sp = Pointer(step_register::kX86StackPointer);
   ComputeTo(sp, StepOperation::kSubtract, bits_, sp, ConstantOperand(bits / 8));
-  Store({.base = sp, .bits = static_cast<uint8_t>(bits_)}, bits, value);
+  Store({.base = sp, .bits = static_cast<uint8_t>(bits_)}, bits, value, false);
 }
 
-StepOperand StepMaker::MakePop(unsigned bits) {
+StepOperand X86StepMaker::MakePop(unsigned bits) {
   const StepOperand sp = Pointer(step_register::kX86StackPointer);
-  const StepOperand value = Load({.base = sp, .bits = static_cast<uint8_t>(bits_)}, bits);
+  const StepOperand value = Load({.base = sp, .bits = static_cast<uint8_t>(bits_)}, bits, false);
   ComputeTo(sp, StepOperation::kAdd, bits_, sp, ConstantOperand(bits / 8));
   return value;
 }
 
-void StepMaker::MakeCall() {
+void X86StepMaker::MakeCall() {
   if (!IsImmediate(0)) {
     const StepOperand target = Read(0);
     Add(StepKind::kIndirectJump).a = target;
@@ -161,7 +141,7 @@ void StepMaker::MakeCall() {
   Add(StepKind::kCall);
 }
 
-void StepMaker::MakeReturn() {
+void X86StepMaker::MakeReturn() {
   const StepOperand target = MakePop(bits_);
   if (IsImmediate(0)) {
     const StepOperand sp = Pointer(step_register::kX86StackPointer);
@@ -173,7 +153,7 @@ void StepMaker::MakeReturn() {
 
 // The kernel leaves the result in the accumulator; SYSCALL itself overwrites RCX and R11. The flags
 // that R11 gets are of no use to anyone: they are taken to be always the same.
-void StepMaker::MakeSystemCall() {
+void X86StepMaker::MakeSystemCall() {
   MachineStep& step = Add(StepKind::kSystemCall);
   step.a = RegisterOperand(0, 32);
   step.to = Pointer(0);
@@ -183,7 +163,7 @@ void StepMaker::MakeSystemCall() {
 }
 
 // All that is written depends on the clock or the device.
-void StepMaker::MakeInput(StepKind kind) {
+void X86StepMaker::MakeInput(StepKind kind) {
   const StepOperand value = Temporary(64);
   Add(kind).to = value;
   for (size_t i = 0; i < decoded_.instruction.operand_count; ++i) {
@@ -193,7 +173,7 @@ void StepMaker::MakeInput(StepKind kind) {
   }
 }
 
-void StepMaker::MakeOther() {
+void X86StepMaker::MakeOther() {
   StepOperand all = ConstantOperand(decoded_.instruction.mnemonic);
   const size_t count = decoded_.instruction.operand_count;
   for (size_t i = 0; i < count; ++i) {
@@ -212,7 +192,7 @@ void StepMaker::MakeOther() {
   }
 }
 
-bool StepMaker::MakeControl() {
+bool X86StepMaker::MakeControl() {
   switch (decoded_.instruction.mnemonic) {
     case ZYDIS_MNEMONIC_JMP:
       MakeJump();
@@ -265,7 +245,7 @@ bool StepMaker::MakeControl() {
   }
 }
 
-void StepMaker::Make() {
+void X86StepMaker::Make() {
   const ZydisDecodedInstruction& instruction = decoded_.instruction;
   if (IsPause(instruction.mnemonic)) {
     Add(StepKind::kPause);
@@ -282,7 +262,7 @@ void StepMaker::Make() {
     case ZYDIS_CATEGORY_PREFETCHWT1:
       return;
     case ZYDIS_CATEGORY_COND_BR:
-      if (!MakeControl()) MakeBranch();
+      if (!MakeControl()) MakeBranch(kFlagsOperand, Condition());
       return;
     case ZYDIS_CATEGORY_SETCC:
       return Write(0, Compute(StepOperation::kCondition, 8, kFlagsOperand, {}, {}, Condition()));

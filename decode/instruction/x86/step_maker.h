@@ -13,6 +13,7 @@
 #include <cstdint>
 
 #include "decode/instruction/effects.h"
+#include "decode/instruction/step_list.h"
 #include "decode/instruction/x86/full_decode.h"
 #include "flowback/model/code_mode.h"
 
@@ -36,21 +37,17 @@ inline bool Writes(const ZydisDecodedOperand& operand) {
   return (operand.actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) != 0;
 }
 
-// Loads and stores count bytes. What is larger than a register saves the processor's state.
-inline uint8_t BytesOf(unsigned bits) { return static_cast<uint8_t>(std::min(bits / 8, 255U)); }
-
-inline constexpr StepOperand kFlagsOperand = RegisterOperand(step_register::kFlags, 64);
-
 // Makes the steps of one instruction.
-class StepMaker {
+class X86StepMaker : public StepList {
  public:
-  StepMaker(const FullDecode& decoded, uint64_t address, CodeMode mode, InstructionEffects& effects)
-      : decoded_(decoded),
+  X86StepMaker(const FullDecode& decoded, uint64_t address, CodeMode mode,
+               InstructionEffects& effects)
+      : StepList(effects, decoded.instruction.mnemonic),
+        decoded_(decoded),
         mode_(mode),
         bits_(TraitsOf(mode).bits),
         next_((address + decoded.instruction.length) & TraitsOf(mode).address_mask),
-        atomic_(IsAtomic(decoded)),
-        effects_(effects) {}
+        atomic_(IsAtomic(decoded)) {}
 
   void Make();
 
@@ -61,38 +58,7 @@ class StepMaker {
   bool IsImmediate(size_t i) const { return Operand(i).type == ZYDIS_OPERAND_TYPE_IMMEDIATE; }
   StepOperand Pointer(uint8_t number) const { return RegisterOperand(number, bits_); }
 
-  MachineStep& Add(StepKind kind) {
-    effects_.steps.push_back({.kind = kind});
-    return effects_.steps.back();
-  }
-  StepOperand Temporary(unsigned bits) {
-    return RegisterOperand(step_register::kTemporary + temporaries_++ % kTemporaries, bits);
-  }
-  StepOperand Compute(StepOperation operation, unsigned bits, StepOperand a, StepOperand b = {},
-                      StepOperand c = {}, uint8_t condition = 0) {
-    const StepOperand to = Temporary(bits);
-    ComputeTo(to, operation, bits, a, b, c, condition);
-    return to;
-  }
-  void ComputeTo(StepOperand to, StepOperation operation, unsigned bits, StepOperand a,
-                 StepOperand b = {}, StepOperand c = {}, uint8_t condition = 0) {
-    MachineStep& step = Add(StepKind::kCompute);
-    step.operation = operation;
-    step.condition = condition;
-    step.bits = static_cast<uint8_t>(std::min(bits, 64U));
-    step.to = to;
-    step.a = a;
-    step.b = b;
-    step.c = c;
-    step.constant = decoded_.instruction.mnemonic;
-  }
-  void SetFlags(StepOperation operation, unsigned bits, StepOperand a, StepOperand b = {}) {
-    ComputeTo(kFlagsOperand, operation, bits, a, b);
-  }
-
   StepAddress AddressOf(const ZydisDecodedOperand& operand) const;
-  StepOperand Load(const StepAddress& address, unsigned bits);
-  void Store(const StepAddress& address, unsigned bits, StepOperand value);
   StepOperand Read(size_t i);
   void Write(size_t i, StepOperand value);
 
@@ -107,7 +73,7 @@ class StepMaker {
   void MakeCompareExchangePair();
   void MakeBitTest();
   void MakeMultiply();
-  void MakeBranch();
+  void MakeBranch(StepOperand flags, uint8_t condition);
   void MakeCounted();
   void MakeJump();
   void MakeCall();
@@ -120,15 +86,11 @@ class StepMaker {
   bool MakeSimple();
   bool MakeControl();
 
-  static constexpr unsigned kTemporaries = step_register::kCount - step_register::kTemporary;
-
   const FullDecode& decoded_;
   CodeMode mode_;
   unsigned bits_;
   uint64_t next_;
   bool atomic_;
-  InstructionEffects& effects_;
-  unsigned temporaries_ = 0;
 };
 
 }  // namespace flowback::x86

@@ -4,7 +4,6 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
-#include <immintrin.h>
 #include <math.h>
 #include <poll.h>
 #include <stdatomic.h>
@@ -17,6 +16,9 @@
 #include <wchar.h>
 
 #include "loops.h"
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
 
 static char text[400];
 static char same_text[400];
@@ -333,14 +335,14 @@ static void PopUncontended(void) {
 }
 
 static void DelayByTsc(void) {
-  const uint64_t begin = __builtin_ia32_rdtsc();
-  while (__builtin_ia32_rdtsc() - begin < 20000000) Pause();
+  const uint64_t begin = Ticks();
+  while (Ticks() - begin < 20000000) Pause();
 }
 
 static volatile uint64_t ticks_of_delay = 20000000;
 static void DelayByTscOfMemory(void) {
-  const uint64_t begin = __builtin_ia32_rdtsc();
-  while (__builtin_ia32_rdtsc() - begin < ticks_of_delay) Pause();
+  const uint64_t begin = Ticks();
+  while (Ticks() - begin < ticks_of_delay) Pause();
 }
 
 static void DelayByClock(void) {
@@ -361,6 +363,7 @@ static void DelayByCounterOfMemory(void) {
   for (int i = 0; i < delay_loops; ++i) Pause();
 }
 
+#if defined(__x86_64__)
 __attribute__((target("rdrnd"))) static NOINLINE uint64_t HardwareRandom(void) {
   unsigned long long value = 0;
   do {
@@ -372,6 +375,7 @@ __attribute__((target("rdrnd"))) static NOINLINE uint64_t HardwareRandom(void) {
 static void Rdrand(void) {
   if (__builtin_cpu_supports("rdrnd")) sink = HardwareRandom();
 }
+#endif
 
 struct Ring {
   volatile uint32_t head;
@@ -443,6 +447,7 @@ static void Memcpy(void) {
   memmove(same_text + 1, same_text, 300);
 }
 
+#if defined(__x86_64__)
 static void RepMovs(void) {
   void* to = same_text;
   const void* from = text;
@@ -456,6 +461,7 @@ static void RepMovs(void) {
   count = 300;
   __asm__ volatile("xor %%eax, %%eax; repne scasb" : "+D"(to), "+c"(count)::"rax", "memory");
 }
+#endif
 
 static NOINLINE uint16_t InternetSum(const uint16_t* at, size_t count) {
   uint32_t sum = 0;
@@ -628,6 +634,7 @@ static NOINLINE uint64_t Fibonacci(unsigned n) {
 }
 static void FibonacciSum(void) { sink = Fibonacci((unsigned)Hidden(80)); }
 
+#if defined(__x86_64__)
 static void VectorScan(void) {  // sixteen bytes at a time
   const __m128i zero = _mm_setzero_si128();
   const char* at = text;
@@ -635,6 +642,7 @@ static void VectorScan(void) {  // sixteen bytes at a time
     at += 16;
   sink = (uint64_t)at;
 }
+#endif
 
 static NOINLINE int Ackermann(int m, int n) {
   if (m == 0) return n + 1;
@@ -779,13 +787,11 @@ const struct Loop loops[] = {
     {"delay_by_clock", DelayByClock},
     {"delay_by_counter", DelayByCounter},
     {"delay_by_counter_of_memory", DelayByCounterOfMemory},
-    {"rdrand", Rdrand},
     {"ring_polled", RingPolled},
     {"ring_consumed", RingConsumed},
     {"utf8", Utf8},
     {"bitmap", Bitmap},
     {"memcpy", Memcpy},
-    {"rep_movs", RepMovs},
     {"internet_checksum", InternetChecksum},
     {"interpreter", Interpreter},
     {"square_root", SquareRoot},
@@ -799,7 +805,6 @@ const struct Loop loops[] = {
     {"index_chain", IndexChain},
     {"configured_count", ConfiguredCount},
     {"fibonacci", FibonacciSum},
-    {"vector_scan", VectorScan},
     {"recursion", Recursion},
     {"insertion_sort", InsertionSort},
     {"automaton", Automaton},
@@ -811,5 +816,10 @@ const struct Loop loops[] = {
     {"format", Format},
     {"parse_number", ParseNumber},
     {"library_sort", LibrarySort},
+#if defined(__x86_64__)
+    {"rdrand", Rdrand},
+    {"rep_movs", RepMovs},
+    {"vector_scan", VectorScan},
+#endif
     {NULL, NULL},
 };

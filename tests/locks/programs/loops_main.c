@@ -11,9 +11,9 @@ int main(int count, char** words) {
     if (count < 2) {
       puts(loop->name);
     } else if (strcmp(loop->name, words[1]) == 0) {
-      __asm__ volatile("int3" ::: "memory");
+      Mark();
       loop->run();
-      __asm__ volatile("int3" ::: "memory");
+      Mark();
       return 0;
     }
   }

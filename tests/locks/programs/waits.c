@@ -110,7 +110,7 @@ static NOINLINE bool SpinBounded(int most) {
 }
 
 static volatile bool was_free;
-static void Bounded(void) { was_free = SpinBounded((int)Hidden(200)); }
+static void Bounded(void) { was_free = SpinBounded((int)Hidden(100000)); }
 
 static void Backoff(void) {
   unsigned delay = 1;
@@ -200,9 +200,9 @@ static void NarrowFlag(void) {
 }
 
 static void TimeOut(void) {  // gives up after a long time
-  const unsigned long begin = __builtin_ia32_rdtsc();
+  const unsigned long begin = Ticks();
   while (atomic_load_explicit(&taken, memory_order_acquire)) {
-    if (__builtin_ia32_rdtsc() - begin > 1UL << 50) break;
+    if (Ticks() - begin > 1UL << 50) break;
     Pause();
   }
 }

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: MIT
+// The instructions that a program executes between two marks (programs/loops.h).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "flowback/model/code_mode.h"
+
+namespace flowback {
+
+struct ExecutedSteps {
+  std::string error;  // empty: it worked
+  CodeMode mode = CodeMode::kX86_64;
+  std::vector<uint64_t> addresses;
+  std::map<uint64_t, std::vector<uint8_t>> code;  // of each instruction
+
+  size_t LengthAt(uint64_t address) const { return code.at(address).size(); }
+};
+
+// Steps a program of this machine with ptrace, at most `steps` instructions; then ends it.
+ExecutedSteps StepHere(const std::string& path, const std::string& argument, size_t steps);
+// Runs a static program for AArch64 in qemu-aarch64, which writes down each instruction.
+ExecutedSteps StepInQemu(const std::string& path, const std::string& argument, size_t steps);
+
+}  // namespace flowback
