@@ -30,8 +30,6 @@ NOT_YET = {
     # Loops whose conditions are functions of their own, as no optimised code has.
     "unoptimised": {"await_announced", "lock_cas", "lock_cas_bare", "lock_spin_futex", "lock_ttas", "lock_ttas_bare",
                     "rounds_of_cas", "rounds_of_ttas", "wait_atomic", "wait_latch", "acquire_semaphore", "other sites"},
-    # What pthread_once calls back lies in the same file.
-    "static": {"wait_once", "await_at_least"},
     # The end of a function without a symbol is not known.
     "stripped": {"acquire_semaphore"},
 }.get(KIND, set())
@@ -157,7 +155,8 @@ class Judge(unittest.TestCase):
             self.assertLessEqual(told["waits"], own["waits"], says)
         elif first["knows_waits"]:
             self.assertEqual(told["waits"], own["waits"], says)
-            if first["function"] == "lock_ticket_backoff":
+            # Pauses longer and longer; or sets its bit in a loop of its own, where the compiler does not optimise.
+            if first["function"] in ("lock_ticket_backoff", "lock_bit"):
                 self.assertGreaterEqual(told["trips"], own["trips"], says)
             elif first["knows_trips"]:
                 self.assertIn(told["trips"], (own["trips"], own["trips"] + own["sleeps"]), says)
@@ -173,13 +172,13 @@ class Judge(unittest.TestCase):
             self.assertGreaterEqual(told["sleeps"], own["waits"], says)
 
     def judge_holders(self, sites):
-        """Of two threads, the one holds the lock for which the other one waits, and nothing else is possible."""
+        """Of two threads, the one holds the lock for which the other one waits."""
         for site in sites:
             waits = {thread["tid"]: thread["waits"] for thread in site["threads"]}
             self.assertEqual(len(waits), 2)
             for holder in site["holders"]:
                 self.assertEqual(holder["waits"], sum(waits.values()) - waits[holder["tid"]])
-                self.assertEqual(holder["certain"], holder["time"])
+                self.assertLessEqual(holder["certain"], holder["time"])
             self.assertEqual({holder["tid"] for holder in site["holders"]}, set(waits))
             self.assertLessEqual(sum(holder["time"] for holder in site["holders"]), site["waiting"])
 
@@ -187,8 +186,7 @@ class Judge(unittest.TestCase):
         if not first["knows_waits"] or own["waits"] == 0:
             return
         self.assertLessEqual(told["waiting_lo"], own["at_most_ns"], says)
-        # Between the clock that the thread read and its first check, the machine may have run something else.
-        self.assertGreaterEqual(2 * told["waiting_hi"] + MILLISECOND, own["at_least_ns"], says)
+        self.assertGreaterEqual(told["waiting_hi"], own["at_least_ns"], says)
         self.assertEqual(told["spinning"] + told["sleeping"], told["waiting"], says)
         # Estimates of the begin and the end lie within a part of a millisecond.
         self.assertLessEqual(told["max"], own["longest_ns"] + MILLISECOND, says)

@@ -27,14 +27,15 @@ APART void Delay(int times) {
   }
 }
 
-void Tally::Add(Wait wait, bool waited, uint64_t before, uint64_t released, uint64_t after) {
+void Tally::Add(Wait wait, bool waited, uint64_t before, uint64_t released, uint64_t after,
+                uint64_t asleep_since) {
   ++acquisitions;
   trips += wait.trips;
   sleeps += wait.sleeps;
   if (waited) {
     ++waits;
     at_most_ns += after - before;
-    at_least_ns += released > before ? released - before : 0;
+    at_least_ns += asleep_since > 0 && released > asleep_since ? released - asleep_since : 0;
     longest_ns = std::max(longest_ns, after - before);
   }
 }
@@ -99,8 +100,10 @@ void AwaitAnnounced(Worker& me, Worker& other) {
 }
 
 bool SeesAsleep(Worker& other) {
-  other.was_asleep = other.was_asleep || IsAsleep(other.tid.load(std::memory_order_relaxed));
-  return other.was_asleep;
+  if (other.asleep_since == 0 && IsAsleep(other.tid.load(std::memory_order_relaxed))) {
+    other.asleep_since = Now();
+  }
+  return other.asleep_since > 0;
 }
 
 }  // namespace
@@ -159,9 +162,9 @@ void MutualExclusion(Worker& me, const Lock& lock) {
     const Wait wait = lock.acquire(me);
     const uint64_t after = Now();
     me.Acquired();
-    me.lock.Add(wait, lock.sleeps ? me.was_asleep : wait.trips > 0, before, me.team->released,
-                after);
-    me.was_asleep = false;
+    me.lock.Add(wait, lock.sleeps ? me.asleep_since > 0 : wait.trips > 0, before, me.team->released,
+                after, me.asleep_since);
+    me.asleep_since = 0;
     if (lock.sleeps) {
       AwaitAsleep(me);
     } else {

@@ -33,10 +33,12 @@ struct Tally {
   long trips = 0;
   long sleeps = 0;
   uint64_t at_most_ns = 0;   // by clocks read before and after the calls that waited
-  uint64_t at_least_ns = 0;  // from the clock read before to the release by another thread
+  uint64_t at_least_ns = 0;  // from being seen asleep to the release by another thread
   uint64_t longest_ns = 0;   // of at_most_ns
 
-  void Add(Wait wait, bool waited, uint64_t before, uint64_t released, uint64_t after);
+  // `asleep_since`: when another thread saw that this one slept; 0: it does not know.
+  void Add(Wait wait, bool waited, uint64_t before, uint64_t released, uint64_t after,
+           uint64_t asleep_since = 0);
 };
 
 enum class State : int {
@@ -54,12 +56,13 @@ struct alignas(64) Worker {
   int number = 0;
   long rounds = 0;
   Team* team = nullptr;
-  Tally lock;               // at the lock that is tried
-  Tally unlock;             // at the function that releases it, where that can wait
-  Tally announcements;      // in await_announced
-  Tally rounds_of_others;   // in await_at_least
-  Tally handing_over;       // in await_taken
-  bool was_asleep = false;  // in the wait under way, as the thread that held the lock saw
+  Tally lock;              // at the lock that is tried
+  Tally unlock;            // at the function that releases it, where that can wait
+  Tally announcements;     // in await_announced
+  Tally rounds_of_others;  // in await_at_least
+  Tally handing_over;      // in await_taken
+  // When the thread that held the lock saw this one asleep, in the wait under way; 0: not yet.
+  uint64_t asleep_since = 0;
 
   void Announce() { state.store(State::kAnnounced, std::memory_order_release); }
   inline void Acquired();
@@ -120,8 +123,8 @@ void WaitInRound(Worker& me, long round, Waits waits) {
   const uint64_t before = Now();
   waits();
   const uint64_t after = Now();
-  me.lock.Add({}, me.was_asleep, before, me.team->released, after);
-  me.was_asleep = false;
+  me.lock.Add({}, me.asleep_since > 0, before, me.team->released, after, me.asleep_since);
+  me.asleep_since = 0;
 }
 
 // Rounds in which the first thread posts as many tokens as there are other threads, once these all
