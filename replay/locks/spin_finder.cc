@@ -53,6 +53,8 @@ template <typename TimeOf>
   const std::optional<Trip> trip = TripAt(block, taken);
   if (trip) Note(trip->loop->verdict, block);
   if (trip && trip->loop->waits()) Add(*trip, time_of(), taken);
+  // A trip of an outer loop would not show what the inner loop's trips changed.
+  if (trip && taken && trip->loop->verdict.kind == LoopKind::kWork) trail_.clear();
   entered_.reset();
   if (taken && !trip) entered_ = {.block = &block, .position = position_, .time = time_of()};
 }
