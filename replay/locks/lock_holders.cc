@@ -16,13 +16,18 @@ void LockHolders::OnAcquired(uint32_t thread, std::string_view family, uint32_t 
   held.push_back({.thread = thread, .site = site, .begin = time, .end = time, .likely = likely});
 }
 
-// Of several that it holds, the one that it acquired last is taken to be released.
 void LockHolders::OnReleased(uint32_t thread, std::string_view family, uint64_t time) {
+  Release(thread, family, time, false);
+}
+
+// Of several that it holds, the one that it acquired last is taken to be released.
+void LockHolders::Release(uint32_t thread, std::string_view family, uint64_t time, bool open) {
   std::vector<Hold>& held = held_[{thread, family}];
   if (held.empty()) return;
   Hold hold = held.back();
   held.pop_back();
   hold.end = std::max(time, hold.begin);
+  hold.open = open;
   if (kept_++ < kMost) families_[family].holds.push_back(hold);
 }
 
@@ -39,7 +44,7 @@ void LockHolders::OnWait(const LockWait& wait, std::string_view family) {
 void LockHolders::OnThreadEnd(uint32_t thread, uint64_t time) {
   for (auto& [key, held] : held_) {
     if (key.first != thread) continue;
-    while (!held.empty()) OnReleased(thread, key.second, time);
+    while (!held.empty()) Release(thread, key.second, time, true);
   }
 }
 
@@ -172,6 +177,26 @@ void LockHolders::TellFamily(bool proves, Family& family, LockReport& report) {
       wait.holder = found->second.first;
       wait.is_certain = found->second.second.certain == found->second.second.time;
     }
+  TellOpen(proves, family, report);
+}
+
+// What a thread waits for when all ends is held by one of those that did not release what they
+// held.
+void LockHolders::TellOpen(bool proves, const Family& family, LockReport& report) {
+  for (LockWait& wait : report.open) {
+    const auto is_it = [&](const Waiting& each) {
+      return each.open && each.thread == wait.thread && each.position == wait.position;
+    };
+    if (std::ranges::none_of(family.waits, is_it)) continue;
+    std::set<uint32_t> holders;
+    for (const Hold& hold : family.holds)
+      if (hold.open && hold.thread != wait.thread &&
+          report.threads[hold.thread].pid == report.threads[wait.thread].pid)
+        holders.insert(hold.thread);
+    if (holders.size() != 1) continue;
+    wait.holder = *holders.begin();
+    wait.is_certain = proves;
+  }
 }
 
 // Each thread waits for one at most, so a cycle is found by going on from any of its threads.

@@ -44,6 +44,7 @@ class LockHolders {
     uint64_t begin = 0;
     uint64_t end = 0;
     bool likely = false;
+    bool open = false;  // it was not released
   };
   struct Waiting {
     uint32_t thread = 0;
@@ -68,6 +69,8 @@ class LockHolders {
   };
   class Sweep;
 
+  void Release(uint32_t thread, std::string_view family, uint64_t time, bool open);
+  static void TellOpen(bool proves, const Family& family, LockReport& report);
   void TellFamily(bool proves, Family& family, LockReport& report);
   static void FindCycles(LockReport& report);
 

@@ -130,6 +130,16 @@ TEST_F(LockHoldersTest, TwoThatWaitForEachOtherAreACycle) {
   EXPECT_EQ(report.cycles[0].waits, (std::vector<uint32_t>{0, 1}));
 }
 
+// Thread 2 held something, too, when they began to wait.
+TEST_F(LockHoldersTest, OnlyWhoStillHoldsCountsInTheEnd) {
+  holders_.OnAcquired(0, kMutex, 0, 100, false);
+  holders_.OnAcquired(1, kMutex, 0, 110, false);
+  Hold(2, 120, 500);
+  Wait(0, 200, 1000, WaitState::kCutByEnd);
+  Wait(1, 210, 1000, WaitState::kCutByEnd);
+  ASSERT_EQ(Tell().cycles.size(), 1u);
+}
+
 TEST_F(LockHoldersTest, OneThatWaitsForTheCycleIsNotInIt) {
   holders_.OnAcquired(0, kMutex, 0, 100, false);
   holders_.OnAcquired(1, kMutex, 0, 110, false);
