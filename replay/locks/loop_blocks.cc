@@ -30,6 +30,11 @@ bool IsLinker(const AddressSpace* space, uint64_t address) {
          file.starts_with("ld-musl") || file.starts_with("ld-2.") || file.starts_with("ld.so");
 }
 
+bool IsVdso(const AddressSpace* space, uint64_t address) {
+  const CodeMapping* mapping = space == nullptr ? nullptr : space->Find(address);
+  return mapping != nullptr && mapping->section->name().contains("vdso");
+}
+
 }  // namespace
 
 std::optional<size_t> LoopBlock::InstructionAt(uint64_t ip) const {
@@ -73,6 +78,7 @@ LoopBlock& LoopBlocks::Find(const AddressSpace* space, CodeMode mode, uint64_t a
   block.stores = block.code.empty() || traits.stores;
   block.atomic = traits.atomic;
   block.is_linker = IsLinker(space, address);
+  block.is_vdso = IsVdso(space, address);
   const bool jumps = last == InstructionClass::kConditional || last == InstructionClass::kJump;
   if (!jumps || block.code.empty() || lengths.empty()) return block;
   const uint64_t at = block.end - lengths.back();

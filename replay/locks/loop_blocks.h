@@ -43,6 +43,7 @@ struct LoopBlock {
   // Of the dynamic linker, which finds a function that is called the first time: it comes in
   // between whatever the thread does.
   bool is_linker = false;
+  bool is_vdso = false;  // it reads the kernel's clock, which the kernel may set meanwhile
   bool atomic = false;
   PerThreadCount executed;
   // So many trips of the loops that `branch` closes were work; kWaits: one waited.

@@ -38,7 +38,10 @@ WaitLoop& WaitLoops::Of(std::span<const TrailPart> path) {
   WaitLoop& loop = loops_.emplace_back();
   loop.path.assign(path.begin(), path.end());
   loop.path.back().taken = true;
-  loop.verdict = JudgeTrip(PartsOf(loop.path));
+  if (loop.path.front().block->is_vdso)
+    loop.verdict = {.kind = LoopKind::kWork, .reason = LoopReason::kReadsClock};
+  else
+    loop.verdict = JudgeTrip(PartsOf(loop.path));
   by_hash_.emplace(hash, &loop);
   return loop;
 }
