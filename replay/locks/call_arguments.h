@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a thread gave to a system call, as far as the code that it executed just before tells.
+// The arguments of a system call, as far as the code that the thread executed just before shows
+// them.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which functions belong to locks, by their names: what cannot be told from code alone.
+// Which functions belong to locks, by their names: their code alone does not show it.
 #pragma once
 
 #include <cstdint>

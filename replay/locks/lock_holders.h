@@ -26,11 +26,11 @@ class LockHolders {
                   bool likely);
   void OnReleased(uint32_t thread, std::string_view family, uint64_t time);
   void OnWait(const LockWait& wait, std::string_view family);
-  // All of the thread's flow was told.
+  // The thread's flow has ended.
   void OnThreadEnd(uint32_t thread, uint64_t time);
 
   // Fills in holders, cycles and the holder of each of the worst and open waits. `proves`: all
-  // threads of each process were told, without losses.
+  // threads of each process were played, without losses.
   void Tell(bool proves, LockReport& report);
 
  private:

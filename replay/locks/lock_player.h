@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Plays threads' flow and tells of the waits in it.
+// Plays threads' flow and finds the waits in it.
 #pragma once
 
 #include <cstdint>

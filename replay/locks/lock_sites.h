@@ -18,7 +18,7 @@ namespace flowback {
 class LockSites {
  public:
   // Places in the same file are one, wherever it is mapped, and so are loops whose code overlaps.
-  // `end`: behind the last instruction that waits.
+  // `end` is the address after the last instruction that waits.
   uint32_t Find(const LockSite& site, uint64_t end);
   // A wait at the site began: in a call that had stored nothing before, or not.
   void NoteWait(uint32_t site, bool is_first) {

@@ -61,8 +61,8 @@ void WaitTotals::Count(uint32_t site, uint32_t thread, uint64_t acquisitions) {
     sum->sums.acquisitions = sum->sums.acquisitions.value_or(0) + acquisitions;
 }
 
-// A loop whose first check the compiler put before it is come to only by who has to wait: it tells
-// of acquisitions only if it was come to more often than that.
+// The compiler may put a loop's first check before the loop, which then only threads that wait
+// reach. So the entries of a loop count as acquisitions only if there are more of them than waits.
 void WaitTotals::CountEntries() {
   for (const auto& [key, entries] : entries_) {
     const auto& [site, thread] = key;

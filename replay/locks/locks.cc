@@ -38,7 +38,7 @@ uint32_t FunctionAt(const AddressSpace* space, uint64_t address, FunctionFinder&
   return functions.NumberOf(call);
 }
 
-// Whether a loop is worth a look although it is not told as a wait.
+// Whether a loop is worth a look although it is not reported as a wait.
 bool IsNear(const TripVerdict& verdict) {
   if (verdict.kind == LoopKind::kWait) return false;
   return verdict.kind == LoopKind::kDoubtful || verdict.pauses || verdict.atomic;

@@ -32,7 +32,7 @@ struct LockSite {
   const AddressSpace* space = nullptr;
   uint64_t address =
       0;              // of the loop's first instruction, or of the system call: of the first wait
-  uint64_t end = 0;   // behind the last instruction of the same loop or call
+  uint64_t end = 0;   // after the last instruction of the same loop or call
   uint64_t call = 0;  // of the instruction that called `function`; 0: not seen
   uint32_t caller = CallPath::kNoFunction;  // the function that has `call`
   // It waits for something to happen, as for a signal, a thread's end or work: nothing is held.
@@ -57,7 +57,7 @@ struct LockWait {
   WaitState state = WaitState::kWhole;
   TimePoint begin;
   TimePoint end;
-  uint64_t position = 0;            // so many instructions of the thread lie before its begin
+  uint64_t position = 0;            // the number of the thread's instructions before its begin
   uint64_t trips = 0;               // how often the loops went round
   uint64_t sleeps = 0;              // system calls in which it waited
   uint64_t sleeping = 0;            // time in these; the rest is spinning
@@ -129,7 +129,7 @@ struct LockCycle {
   std::vector<uint32_t> waits;
 };
 
-// A loop that looks like a wait and is not told as one.
+// A loop that looks like a wait and is not reported as one.
 struct OtherLoop {
   const AddressSpace* space = nullptr;
   uint64_t address = 0;                       // of its first instruction
@@ -165,10 +165,10 @@ struct LockReport {
 struct LockOptions {
   unsigned threads = 1;   // that decode
   size_t in_flight = 0;   // as PlayOptions
-  TimeSpan span{};        // only waits that begin within it are told
+  TimeSpan span{};        // only waits that begin within it count
   bool paths = false;     // LockReport::path_sums
   bool blocking = false;  // poll, read and the like are waits too
-  size_t worst = 100;     // so many waits are told one by one
+  size_t worst = 100;     // the number of waits that are listed one by one
   size_t columns = 0;     // of the threads' strips; 0: there are none
 };
 

@@ -28,12 +28,12 @@ struct PerThreadCount {
   uint64_t Of(uint32_t of) const { return thread == of ? count : 0; }
 };
 
-// Instructions that lie one behind the other in memory and execute together.
+// Instructions that follow one another in memory and execute together.
 struct LoopBlock {
   const AddressSpace* space = nullptr;
   CodeMode mode{};
   uint64_t address = 0;
-  uint64_t end = 0;  // behind the last instruction
+  uint64_t end = 0;  // the address after the last instruction
   Bytes code;        // empty: it is not known
   std::vector<uint8_t> lengths;
   InstructionClass last = InstructionClass::kOther;  // class of the last instruction
@@ -46,7 +46,7 @@ struct LoopBlock {
   bool is_vdso = false;  // it reads the kernel's clock, which the kernel may set meanwhile
   bool atomic = false;
   PerThreadCount executed;
-  // So many trips of the loops that `branch` closes were work; kWaits: one waited.
+  // The number of trips of the loops that `branch` closes that were work; kWaits: one waited.
   uint32_t work = 0;
 
   static constexpr uint32_t kManyWork = 256;

@@ -108,8 +108,8 @@ bool SpinFinder::IsLeft(const TrailPart& part) {
   return true;
 }
 
-// How many calls deeper the thread is behind the part.
-int SpinFinder::DepthBehind(const TrailPart& part) {
+// Returns how many calls deeper the thread is after the part than before it.
+int SpinFinder::DepthAfter(const TrailPart& part) {
   if (!part.taken || part.end != part.block->end) return 0;
   const InstructionClass last = part.block->last;
   if (last == InstructionClass::kReturn) return -1;
@@ -122,7 +122,7 @@ std::optional<size_t> SpinFinder::FindInTrail(const LoopBlock& jump) const {
   int depth = 0;  // of the jump below the part
   for (size_t i = trail_.size(); i-- > 0;) {
     const Part& part = trail_[i];
-    if (i + 1 != trail_.size()) depth += DepthBehind(part);
+    if (i + 1 != trail_.size()) depth += DepthAfter(part);
     if (depth > 0) return std::nullopt;
     if (depth < 0) continue;
     if (jump.target < part.begin || jump.target >= part.end || part.block->space != jump.space)

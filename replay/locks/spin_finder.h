@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Finds in one thread's flow the stretches in which it went round loops that wait.
 //
-//   pre:  mov  edx, 1          The trail is what executed last, as far as it can be part of a trip
-//   L:    mov  eax, edx        that waits: a block that stores ends it. At a jump backwards the
-//   trip
-//         xchg eax, [rdi]      is what the trail has since the jump's target, in a preceding block
-//         test eax, eax        too (`pre`), and it is judged. A loop that is entered in the middle
-//         jne  L               is judged when the flow comes to its jump the second time.
+//   pre:  mov  edx, 1       The trail is what executed last, as far as it can be part of a trip
+//   L:    mov  eax, edx     that waits: a block that stores ends it. At a jump backwards, the trip
+//         xchg eax, [rdi]   is what the trail has from the jump's target on, which may lie within
+//         test eax, eax     a block (`pre`). A loop that is entered in the middle is judged when
+//         jne  L            the flow comes to its jump the second time.
 #pragma once
 
 #include <cstddef>
@@ -28,7 +27,7 @@ namespace flowback {
 // Trips without anything else in between, of one loop or of loops within one another.
 struct SpinStretch {
   uint32_t number = 0;          // of the thread's, in the order of their begins
-  uint64_t begin_position = 0;  // so many instructions of the thread lie before it
+  uint64_t begin_position = 0;  // the number of the thread's instructions before it
   uint64_t end_position = 0;
   uint64_t quiet_since = 0;  // at its begin: the thread has stored nothing since that position
   ExitTime begin;            // when the first check failed
@@ -41,8 +40,7 @@ struct SpinStretch {
 
 class SpinFinder {
  public:
-  // All of them must outlive it.
-  // `thread` is its number, from 1 on.
+  // `blocks` and `loops` must outlive it. `thread` counts the threads that are played, from 1 on.
   SpinFinder(LoopBlocks& blocks, WaitLoops& loops, uint32_t thread)
       : blocks_(blocks), loops_(loops), thread_(thread) {}
 
@@ -57,7 +55,7 @@ class SpinFinder {
   uint64_t quiet_since() const { return quiet_since_; }
   // It executed an atomic operation last before that position; 0: never.
   uint64_t last_atomic() const { return last_atomic_; }
-  // Of the system call that the flow ended in last, as far as the trail tells.
+  // The arguments of the system call that the flow ended in last, as far as the trail shows them.
   const CallArguments& call() const { return call_; }
   // What began, and what ended, since the last call.
   std::vector<SpinStretch> TakeBegun() { return std::exchange(begun_, {}); }
@@ -70,7 +68,7 @@ class SpinFinder {
   // A jump backwards of a loop that was entered in the middle.
   struct Entered {
     const LoopBlock* block = nullptr;
-    uint64_t position = 0;  // behind it
+    uint64_t position = 0;  // after it
     ExitTime time;
   };
   static constexpr size_t kMostParts = 256;
@@ -92,7 +90,7 @@ class SpinFinder {
   void LookAtCall(const LoopBlock& block);
   static void Note(const TripVerdict& verdict, LoopBlock& block);
   void Forget();
-  static int DepthBehind(const TrailPart& part);
+  static int DepthAfter(const TrailPart& part);
   std::optional<size_t> FindInTrail(const LoopBlock& jump) const;
 
   LoopBlocks& blocks_;

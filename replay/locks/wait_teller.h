@@ -43,7 +43,7 @@ class WaitSink {
   virtual void OnReleased(std::string_view family, uint64_t time) = 0;
 };
 
-// What waits are told with; all of it outlives the teller.
+// What a WaitTeller needs; all of it must outlive the teller.
 struct WaitPlan {
   TimeUnit unit;
   FunctionTable& functions;
@@ -77,7 +77,7 @@ class WaitTeller final : public CallListener {
   void End(const std::vector<SpinStretch>& stretches);
   // Tracing may stop here, as it does at a system call.
   struct Stop {
-    uint64_t position = 0;     // so many instructions of the thread lie before it
+    uint64_t position = 0;     // the number of the thread's instructions before it
     uint64_t quiet_since = 0;  // SpinFinder::quiet_since
     uint64_t last_atomic = 0;  // SpinFinder::last_atomic
     CallArguments call;        // SpinFinder::call
@@ -104,7 +104,7 @@ class WaitTeller final : public CallListener {
     uint32_t wait = 0;  // the last that it has, open or not; 0: none
     LockFunction use;
     size_t lock = kNoLock;  // the outermost call of the lock that it belongs to
-    unsigned within = 0;    // so many calls in from a lock's function
+    unsigned within = 0;    // calls between it and the lock's function
     const AddressSpace* space = nullptr;
   };
   // A wait to which something may yet be added.
@@ -120,7 +120,7 @@ class WaitTeller final : public CallListener {
   // Spinning or sleeping that begins.
   struct Item {
     uint64_t address = 0;  // of the loop or the system call
-    uint64_t end = 0;      // behind it
+    uint64_t end = 0;      // the address after it
     const AddressSpace* space = nullptr;
     uint64_t position = 0;
     uint64_t quiet_since = 0;  // as Stop has them
