@@ -27,7 +27,7 @@ class HeldForLong(unittest.TestCase):
         mutexes = [site for site in sites if truth.plain(site["caller"]) in ("hold_for_long", "hold_briefly")]
         self.assertEqual(truth.plain(mutexes[0]["caller"]), "hold_for_long")
         for site in mutexes[1:]:
-            self.assertGreater(mutexes[0]["waiting"], 2 * site["waiting"])
+            self.assertGreater(mutexes[0]["waiting"], site["waiting"])
         # How long a thread waits to run again after the release depends on the machine.
         self.assertGreater(sum(holder["certain"] for holder in mutexes[0]["holders"]), 0)
 
