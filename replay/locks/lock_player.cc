@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "replay/locks/lock_player.h"
 
-#include <map>
 #include <utility>
 
 namespace flowback {
@@ -17,7 +16,7 @@ LockPlayer::LockPlayer(const WaitPlan& plan, LockSink& sink, const TimelineSourc
 void LockPlayer::OnThreadBegin(const ThreadFlow& thread, size_t number) {
   stack_.reset();
   sink_.OnThread(static_cast<uint32_t>(number));
-  finder_.emplace(blocks_, loops_, ++played_);
+  finder_.emplace(blocks_, loops_);
   teller_.emplace(plan_, static_cast<uint32_t>(number), accounts_[number]);
   execs_.emplace(sources_.recording, clock_, thread.pid);
   stack_.emplace(sources_.functions, *teller_);
@@ -33,7 +32,7 @@ void LockPlayer::OnThreadEnd(const ThreadFlow&, size_t number) {
   stack_->Finish();
   TellEnded();
   teller_->Finish();
-  CountEntries();
+  sink_.OnCalls(static_cast<uint32_t>(number), teller_->TakeCalls());
   sink_.OnThreadEnd(static_cast<uint32_t>(number), finder_->position());
   stack_.reset();
   teller_.reset();
@@ -55,21 +54,6 @@ void LockPlayer::OnBlocks(const BlockBatch& batch) {
 }
 
 void LockPlayer::TellEnded() { teller_->End(finder_->TakeEnded()); }
-
-// How often the thread came to a loop is that of a site only if there is no other one with it.
-void LockPlayer::CountEntries() {
-  std::map<std::pair<const AddressSpace*, uint64_t>, std::vector<uint32_t>> by_loop;
-  for (const uint32_t site : sink_.SitesOfThread()) {
-    const LockSite& at = plan_.sites.all()[site];
-    if (!at.is_library) by_loop[{at.space, at.address}].push_back(site);
-  }
-  for (const auto& [loop, sites] : by_loop)
-    for (const uint32_t site : sites) {
-      const LockSite& at = plan_.sites.all()[site];
-      sink_.OnEntries(site, at.call == 0 ? 0 : teller_->CallsOf(at.function, at.call),
-                      sites.size() == 1 ? entries_.Of(loop.first, loop.second, played_) : 0);
-    }
-}
 
 void LockPlayer::OnEvent(const TraceEvent& event) {
   teller_->NoteStop({.position = finder_->position(),

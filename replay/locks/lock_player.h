@@ -9,7 +9,6 @@
 #include "flowback/replay/player.h"
 #include "flowback/replay/timeline.h"
 #include "replay/calls/exec_times.h"
-#include "replay/locks/loop_entries.h"
 #include "replay/locks/spin_finder.h"
 #include "replay/locks/wait_teller.h"
 #include "replay/timeline/thread_times.h"
@@ -21,11 +20,8 @@ class LockSink : public WaitSink {
  public:
   virtual void OnThread(uint32_t number) = 0;
   virtual void OnThreadEnd(uint32_t number, uint64_t instructions) = 0;
-  // The sites of this thread's waits so far.
-  virtual std::vector<uint32_t> SitesOfThread() const = 0;
-  // Of a site that is no library's: so often the thread called its function, and came to its loop.
-  // 0: not known.
-  virtual void OnEntries(uint32_t site, uint64_t calls, uint64_t entries) = 0;
+  // Each thread's calls, at its end.
+  virtual void OnCalls(uint32_t number, CallCounts calls) = 0;
 };
 
 class LockPlayer final : public PlayConsumer {
@@ -46,7 +42,6 @@ class LockPlayer final : public PlayConsumer {
 
  private:
   void TellEnded();
-  void CountEntries();
 
   const WaitPlan& plan_;
   LockSink& sink_;
@@ -56,8 +51,6 @@ class LockPlayer final : public PlayConsumer {
   LossSums losses_;
   LoopBlocks blocks_;
   WaitLoops loops_;
-  LoopEntries entries_{blocks_, loops_};
-  uint32_t played_ = 0;  // threads
   std::optional<ExecTimes> execs_;
   std::optional<SpinFinder> finder_;
   std::optional<WaitTeller> teller_;

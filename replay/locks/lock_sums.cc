@@ -43,7 +43,6 @@ void WaitTotals::OnWait(const LockWait& wait, std::string_view family) {
     trips_alone_[wait.site] += wait.trips;
     return;
   }
-  sites_of_thread_.insert(wait.site);
   Add(by_site_[{wait.site, 0}], wait);
   Add(by_thread_[{wait.site, wait.thread}], wait);
   if (options_.paths) Add(by_path_[{wait.site, wait.path}], wait);
@@ -61,19 +60,35 @@ void WaitTotals::Count(uint32_t site, uint32_t thread, uint64_t acquisitions) {
     sum->sums.acquisitions = sum->sums.acquisitions.value_or(0) + acquisitions;
 }
 
-// The compiler may put a loop's first check before the loop, which then only threads that wait
-// reach. So the entries of a loop count as acquisitions only if there are more of them than waits.
-void WaitTotals::CountEntries() {
-  for (const auto& [key, entries] : entries_) {
-    const auto& [site, thread] = key;
-    const uint64_t waits = by_thread_[key].sums.waits;
-    const uint64_t count =
-        sites_.WaitsFirst(site) && entries.calls >= waits ? entries.calls : entries.entries;
-    if (count > waits || (count == waits && count == entries.calls)) Count(site, thread, count);
+void WaitTotals::OnCalls(uint32_t number, CallCounts calls) {
+  kept_calls_ += calls.size();
+  if (kept_calls_ <= kMostCalls) calls_[number] = std::move(calls);
+}
+
+// Whether each call of the site's function is an acquisition.
+bool WaitTotals::MayCountCalls(uint32_t site) const {
+  const LockSite& at = sites_.all()[site];
+  if (at.is_library || at.call == 0 || !sites_.WaitsFirst(site)) return false;
+  for (auto each = by_thread_.lower_bound({site, 0});
+       each != by_thread_.end() && each->first.first == site; ++each) {
+    const auto calls = calls_.find(each->first.second);
+    if (calls == calls_.end()) return false;
+    const auto found = calls->second.find({at.function, at.call});
+    if (found == calls->second.end() || found->second < each->second.sums.waits) return false;
   }
-  // A site's are known if each thread's are.
-  for (const auto& [key, sum] : by_thread_)
-    if (!sum.sums.acquisitions) by_site_[{key.first, 0}].sums.acquisitions.reset();
+  return true;
+}
+
+// Threads that did not wait there have acquired as well.
+void WaitTotals::CountCalls() {
+  if (kept_calls_ > kMostCalls) return;
+  for (uint32_t site = 0; site < sites_.all().size(); ++site) {
+    if (!MayCountCalls(site)) continue;
+    const LockSite& at = sites_.all()[site];
+    for (const auto& [thread, calls] : calls_)
+      if (const auto found = calls.find({at.function, at.call}); found != calls.end())
+        Count(site, thread, found->second);
+  }
 }
 
 // Where in a wait the thread slept is not kept: each of its moments is taken as both, in the wait's
@@ -130,7 +145,7 @@ std::vector<LockSums> WaitTotals::Told(const SumsByKey& all) {
 
 void WaitTotals::Tell(bool proves) {
   const size_t sites = sites_.all().size();
-  CountEntries();
+  CountCalls();
   const auto most_first = [](const LockSums& a, const LockSums& b) {
     return std::pair(a.waiting.time, a.trips) > std::pair(b.waiting.time, b.trips);
   };

@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <map>
-#include <set>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -23,24 +22,16 @@ class WaitTotals final : public LockSink {
              LockReport& report)
       : options_(options), sites_(sites), alone_(std::move(alone)), report_(report) {}
 
-  void OnThread(uint32_t number) override {
-    thread_ = number;
-    sites_of_thread_.clear();
-  }
+  void OnThread(uint32_t number) override { thread_ = number; }
   void OnThreadEnd(uint32_t number, uint64_t instructions) override;
   void OnWait(const LockWait& wait, std::string_view family) override;
   void OnAcquisition(uint32_t site) override { Count(site, thread_, 1); }
-  void OnEntries(uint32_t site, uint64_t calls, uint64_t entries) override {
-    entries_[{site, thread_}] = {.calls = calls, .entries = entries};
-  }
+  void OnCalls(uint32_t number, CallCounts calls) override;
   void OnAcquired(uint32_t site, std::string_view family, uint64_t time, bool likely) override {
     holders_.OnAcquired(thread_, family, site, time, likely);
   }
   void OnReleased(std::string_view family, uint64_t time) override {
     holders_.OnReleased(thread_, family, time);
-  }
-  std::vector<uint32_t> SitesOfThread() const override {
-    return {sites_of_thread_.begin(), sites_of_thread_.end()};
   }
 
   // Fills in the report but for its sites, functions and loops. `proves`: as LockHolders::Tell has
@@ -61,23 +52,22 @@ class WaitTotals final : public LockSink {
   void AddToStrip(const LockWait& wait);
   void KeepWorst(const LockWait& wait);
 
-  struct Entries {
-    uint64_t calls = 0;
-    uint64_t entries = 0;
-  };
+  static constexpr size_t kMostCalls = size_t{1} << 20;
+
   void Count(uint32_t site, uint32_t thread, uint64_t acquisitions);
-  void CountEntries();
+  void CountCalls();
+  bool MayCountCalls(uint32_t site) const;
 
   const LockOptions& options_;
   const LockSites& sites_;
   const std::vector<bool> alone_;
   LockReport& report_;
   uint32_t thread_ = 0;
-  std::set<uint32_t> sites_of_thread_;                        // at which it waited
-  SumsByKey by_site_;                                         // and 0
-  SumsByKey by_thread_;                                       // by site and thread
-  SumsByKey by_path_;                                         // by site and path
-  std::map<std::pair<uint32_t, uint32_t>, Entries> entries_;  // by site and thread
+  SumsByKey by_site_;                     // and 0
+  SumsByKey by_thread_;                   // by site and thread
+  SumsByKey by_path_;                     // by site and path
+  std::map<uint32_t, CallCounts> calls_;  // by thread
+  size_t kept_calls_ = 0;
   std::map<uint32_t, uint64_t> trips_alone_;
   LockHolders holders_;
 };

@@ -16,18 +16,6 @@
 
 namespace flowback {
 
-// A count that is each thread's own; threads are counted one after the other, from 1.
-struct PerThreadCount {
-  uint32_t thread = 0;
-  uint64_t count = 0;
-
-  void Add(uint32_t of, uint64_t more) {
-    if (thread != of) *this = {.thread = of, .count = 0};
-    count += more;
-  }
-  uint64_t Of(uint32_t of) const { return thread == of ? count : 0; }
-};
-
 // Instructions that follow one another in memory and execute together.
 struct LoopBlock {
   const AddressSpace* space = nullptr;
@@ -45,7 +33,6 @@ struct LoopBlock {
   bool is_linker = false;
   bool is_vdso = false;  // it reads the kernel's clock, which the kernel may set meanwhile
   bool atomic = false;
-  PerThreadCount executed;
   // The number of trips of the loops that `branch` closes that were work; kWaits: one waited.
   uint32_t work = 0;
 
@@ -72,7 +59,6 @@ class LoopBlocks {
     return *block;
   }
   LoopBlock& Of(const BlockRun& run);
-  const std::deque<LoopBlock>& all() const { return blocks_; }
 
  private:
   struct Key {

@@ -30,7 +30,6 @@ template <typename TimeOf>
   const uint64_t begin = position_;
   position_ += count;
   if (block.is_linker) return;
-  block.executed.Add(thread_, 1);
   if (block.atomic) last_atomic_ = position_;
   if (block.stores || trail_.size() == kMostParts) {
     if (open_) Close(following_ != nullptr ? time_of() : ExitTime(), WaitState::kWhole);
@@ -143,9 +142,7 @@ std::optional<SpinFinder::Trip> SpinFinder::TripAt(const LoopBlock& jump, bool t
   path_.assign(trail_.begin() + static_cast<ptrdiff_t>(*found), trail_.end());
   path_.front().begin = jump.target;
   trip.loop = &loops_.Of(path_);
-  const uint64_t trips = uint64_t{taken} + uint64_t{trip.is_first};
-  trip.loop->trips += trips;
-  trip.loop->by_thread.Add(thread_, trips);
+  trip.loop->trips += uint64_t{taken} + uint64_t{trip.is_first};
   if (!taken) return trip;
   // The next trip takes this one's place.
   first.end = jump.target;

@@ -40,9 +40,8 @@ struct SpinStretch {
 
 class SpinFinder {
  public:
-  // `blocks` and `loops` must outlive it. `thread` counts the threads that are played, from 1 on.
-  SpinFinder(LoopBlocks& blocks, WaitLoops& loops, uint32_t thread)
-      : blocks_(blocks), loops_(loops), thread_(thread) {}
+  // Both must outlive it.
+  SpinFinder(LoopBlocks& blocks, WaitLoops& loops) : blocks_(blocks), loops_(loops) {}
 
   // The flow, in program order; nothing is known of what came before it.
   void OnBlock(const BlockRun& run);
@@ -95,7 +94,6 @@ class SpinFinder {
 
   LoopBlocks& blocks_;
   WaitLoops& loops_;
-  const uint32_t thread_;
   std::vector<Part> trail_;
   std::vector<TrailPart> path_;  // of the trip at hand
   std::optional<Entered> entered_;

@@ -33,7 +33,6 @@ struct WaitLoop {
   std::vector<TrailPart> path;
   TripVerdict verdict;
   uint64_t trips = 0;
-  PerThreadCount by_thread;  // the same, of one thread
 
   uint64_t address() const { return path.front().begin; }
   uint64_t branch() const { return path.back().block->branch; }

@@ -17,6 +17,7 @@
 #include <optional>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "flowback/replay/call_stack.h"
@@ -42,6 +43,14 @@ class WaitSink {
   virtual void OnAcquired(uint32_t site, std::string_view family, uint64_t time, bool likely) = 0;
   virtual void OnReleased(std::string_view family, uint64_t time) = 0;
 };
+
+// How often a thread called functions: by the function's number, and the address of the call.
+struct HashOfCall {
+  size_t operator()(const std::pair<uint32_t, uint64_t>& call) const {
+    return static_cast<size_t>((call.second ^ uint64_t{call.first} << 48) * 0x9e3779b97f4a7c15);
+  }
+};
+using CallCounts = std::unordered_map<std::pair<uint32_t, uint64_t>, uint64_t, HashOfCall>;
 
 // What a WaitTeller needs; all of it must outlive the teller.
 struct WaitPlan {
@@ -87,11 +96,7 @@ class WaitTeller final : public CallListener {
   void NoteStart(const TscInterval& bounds) { start_bounds_ = bounds; }
   // The flow has ended.
   void Finish();
-  // How often the function was called from there.
-  uint64_t CallsOf(uint32_t function, uint64_t call) const {
-    const auto found = calls_.find({function, call});
-    return found == calls_.end() ? 0 : found->second;
-  }
+  CallCounts TakeCalls() { return std::exchange(calls_, {}); }
 
  private:
   static constexpr size_t kMostStops = 64;
@@ -164,14 +169,7 @@ class WaitTeller final : public CallListener {
   std::unordered_map<uint32_t, uint32_t> wait_of_stretch_;
   std::unordered_map<uint32_t, OpenWait> open_;
   uint32_t next_wait_ = 1;
-
-  using FunctionAndCall = std::pair<uint32_t, uint64_t>;
-  struct HashOfCall {
-    size_t operator()(const FunctionAndCall& key) const {
-      return static_cast<size_t>((key.second ^ uint64_t{key.first} << 48) * 0x9e3779b97f4a7c15);
-    }
-  };
-  std::unordered_map<FunctionAndCall, uint64_t, HashOfCall> calls_;
+  CallCounts calls_;
 };
 
 }  // namespace flowback
