@@ -59,3 +59,24 @@ function drawNumbers(view, numbers, whole, y, high, front) {
     i = j;
   }
 }
+
+// The lanes below the axis, as far as they are in sight, each with its name at the left. A lane has `name`, `y` and
+// `height`; drawLane(lane, y) draws what is right of the name, and drawOver() what lies on all lanes.
+function drawLanes(view, lanes, axis, colors, drawLane, drawOver = () => {}) {
+  const { context, state, left, width, height } = view;
+  context.save();
+  context.beginPath();
+  context.rect(0, axis, width, height - axis);
+  context.clip();
+  for (const lane of lanes) {
+    const y = lane.y - state.top;
+    if (y + lane.height < axis || y > height) continue;
+    drawLane(lane, y);
+    context.fillStyle = colors.back;
+    context.fillRect(0, y, left, lane.height);
+    context.fillStyle = colors.front;
+    drawText(context, lane.name, 6, y + 11, left - 10);
+  }
+  drawOver();
+  context.restore();
+}

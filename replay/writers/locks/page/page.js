@@ -12,7 +12,8 @@ const duration = durationIn(report.nanoseconds);
 const percent = (part, of) => (of ? (100 * part / of).toFixed(1) : '0') + ' %';
 let colors = {}, kinds = [];
 
-const lanes = data.lanes.map((lane, i) => ({ ...lane, y: AXIS + i * (HEIGHT + GAP), waits: [], held: [] }));
+const lanes = data.lanes.map((lane, i) =>
+  ({ ...lane, y: AXIS + i * (HEIGHT + GAP), height: HEIGHT, waits: [], held: [] }));
 const laneOf = new Map(lanes.map((lane) => [lane.tid, lane]));
 // Each wait once: `worst` has those that did not end, too.
 const waits = report.worst.map((wait, number) => ({ ...wait, number, at: wait.begin - report.begin }));
@@ -111,25 +112,12 @@ function arrows() {
 }
 
 function draw() {
-  const { context, width, height } = view;
   clean(view, colors);
   drawTimes(view, AXIS, colors, duration);
-  context.save();
-  context.beginPath();
-  context.rect(0, AXIS, width, height - AXIS);
-  context.clip();
-  for (const lane of lanes) {
-    const y = lane.y - state.top;
-    if (y + HEIGHT < AXIS || y > height) continue;
-    drawLane(lane, y);
-    context.fillStyle = colors.back;
-    context.fillRect(0, y, NAMES, HEIGHT);
-    context.fillStyle = colors.front;
-    drawText(context, lane.name, 6, y + 11, NAMES - 10);
-  }
-  for (const wait of arrows()) drawArrow(wait);
-  if (state.selected) drawArrow(state.selected);
-  context.restore();
+  drawLanes(view, lanes, AXIS, colors, drawLane, () => {
+    for (const wait of arrows()) drawArrow(wait);
+    if (state.selected) drawArrow(state.selected);
+  });
 }
 
 function waitAt(x, y) {

@@ -14,13 +14,13 @@ let colors = {}, kinds = [];
 const lanes = [];
 let below = AXIS;
 for (const cpu of data.cpus) {
-  lanes.push({ cpu, y: below, height: CPU, rows: [] });
+  lanes.push({ cpu, name: 'CPU ' + cpu.cpu, y: below, height: CPU, rows: [] });
   below += CPU + 3;
 }
 if (data.cpus.length) below += GAP;
 for (const thread of data.threads) {
   const rows = callRows(thread.calls);
-  lanes.push({ thread, rows, y: below, height: STRIP + 2 + rows.length * ROW });
+  lanes.push({ thread, name: thread.name, rows, y: below, height: STRIP + 2 + rows.length * ROW });
   below += STRIP + 2 + rows.length * ROW + GAP;
 }
 
@@ -57,24 +57,12 @@ function drawThread({ thread, rows }, y) {
 }
 
 function draw() {
-  const { context, width, height } = view;
   clean(view, colors);
   drawTimes(view, AXIS, colors, duration);
-  context.save();
-  context.beginPath();
-  context.rect(0, AXIS, width, height - AXIS);
-  context.clip();
-  for (const lane of lanes) {
-    const y = lane.y - state.top;
-    if (y + lane.height < AXIS || y > height) continue;
+  drawLanes(view, lanes, AXIS, colors, (lane, y) => {
     if (lane.cpu) drawNumbers(view, lane.cpu.tids, whole, y, CPU, colors.front);
     else drawThread(lane, y);
-    context.fillStyle = colors.back;
-    context.fillRect(0, y, NAMES, lane.height);
-    context.fillStyle = colors.front;
-    drawText(context, lane.cpu ? 'CPU ' + lane.cpu.cpu : lane.thread.name, 6, y + 11, NAMES - 10);
-  }
-  context.restore();
+  });
 }
 
 function callAt(x, y) {
