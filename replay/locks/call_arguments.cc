@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "replay/locks/call_arguments.h"
 
+#include <utility>
 #include <vector>
 
-#include "decode/instruction/effects.h"
+#include "replay/locks/trip_reading.h"
 #include "replay/locks/trip_state.h"
 #include "replay/locks/trip_values.h"
 
@@ -26,18 +27,10 @@ Registers RegistersOf(CodeMode mode) {
 
 // All but the last instruction of the last part, which is the call itself.
 std::vector<TripInstruction> InstructionsBefore(std::span<const TripPart> parts) {
-  std::vector<TripInstruction> instructions;
-  for (const TripPart& part : parts)
-    for (size_t at = 0; at < part.code.size();) {
-      InstructionEffects effects;
-      if (!EffectsOf(part.code.subspan(at), part.address + at, part.mode, effects) ||
-          effects.length == 0)
-        return {};
-      instructions.push_back({.address = part.address + at, .steps = std::move(effects.steps)});
-      at += effects.length;
-    }
-  if (!instructions.empty()) instructions.pop_back();
-  return instructions;
+  ReadTrip trip = ReadTripParts(parts);
+  if (trip.failed != LoopReason::kNone || trip.instructions.empty()) return {};
+  trip.instructions.pop_back();
+  return std::move(trip.instructions);
 }
 
 // The lowest bits of a value where they are known, whatever the others are.

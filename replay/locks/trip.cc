@@ -22,61 +22,18 @@
 #include <utility>
 #include <vector>
 
-#include "decode/instruction/effects.h"
 #include "replay/locks/free_trip.h"
 #include "replay/locks/trip_changes.h"
+#include "replay/locks/trip_reading.h"
 #include "replay/locks/trip_state.h"
 #include "replay/locks/trip_values.h"
 
 namespace flowback {
 namespace {
 
-constexpr size_t kMostInstructions = 2000;
 // The first may still see what was before the loop, the second what the first left in registers
 // that are read late.
 constexpr size_t kExecutions = 4;
-
-struct ReadTrip {
-  std::vector<TripInstruction> instructions;
-  LoopReason failed = LoopReason::kNone;
-};
-
-bool IsWithin(std::span<const TripPart> parts, uint64_t address) {
-  return std::ranges::any_of(parts, [&](const TripPart& part) {
-    return address >= part.address && address - part.address < part.code.size();
-  });
-}
-
-ReadTrip Read(std::span<const TripPart> parts) {
-  ReadTrip trip;
-  for (const TripPart& part : parts) {
-    for (size_t at = 0; at < part.code.size();) {
-      if (trip.instructions.size() == kMostInstructions) {
-        trip.failed = LoopReason::kTooLong;
-        return trip;
-      }
-      InstructionEffects effects;
-      const uint64_t address = part.address + at;
-      if (!EffectsOf(part.code.subspan(at), address, part.mode, effects) || effects.length == 0) {
-        trip.failed = LoopReason::kUnknownCode;
-        return trip;
-      }
-      at += effects.length;
-      if (!trip.instructions.empty()) trip.instructions.back().next = address;
-      TripInstruction instruction{.address = address,
-                                  .taken = part.taken && at >= part.code.size()};
-      for (const MachineStep& step : effects.steps) {
-        if (step.kind != StepKind::kBranch) continue;
-        const uint64_t other = instruction.taken ? part.address + at : step.constant;
-        instruction.stays = IsWithin(parts, other);
-      }
-      instruction.steps = std::move(effects.steps);
-      trip.instructions.push_back(std::move(instruction));
-    }
-  }
-  if (!trip.instructions.empty()) trip.instructions.back().next = trip.instructions.front().address;
-  return trip;
-}
 
 // What the conditions of a trip turned out to be.
 struct Deciders {
@@ -334,7 +291,7 @@ TripVerdict TripJudge::DecideQuiet() {
 
 TripVerdict JudgeTrip(std::span<const TripPart> parts) {
   if (parts.empty()) return {};
-  const ReadTrip trip = Read(parts);
+  const ReadTrip trip = ReadTripParts(parts);
   if (trip.failed != LoopReason::kNone) return {.kind = LoopKind::kDoubtful, .reason = trip.failed};
   return TripJudge(trip.instructions, parts.front().mode).Judge();
 }
