@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "flowback/model/recording.h"
+#include "flowback/replay/call_stack.h"
 #include "flowback/replay/recording_clock.h"
 
 namespace flowback {
@@ -18,6 +19,10 @@ class ExecTimes {
   // Whether it did between two times of the trace, both in TSC ticks. False where they can't be
   // compared with the sideband's, or the first is not known (0).
   bool Between(uint64_t begin_tsc, uint64_t end_tsc) const;
+  // The same as CallStack::LookForExec takes it. This must outlive the result, and not move.
+  CallStack::ExecBetween AsFunction() const {
+    return [this](uint64_t begin_tsc, uint64_t end_tsc) { return Between(begin_tsc, end_tsc); };
+  }
 
  private:
   const RecordingClock* clock_;

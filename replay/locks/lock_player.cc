@@ -21,8 +21,7 @@ void LockPlayer::OnThreadBegin(const ThreadFlow& thread, size_t number) {
   execs_.emplace(sources_.recording, clock_, thread.pid);
   stack_.emplace(sources_.functions, *teller_);
   teller_->Follow(*stack_);
-  stack_->LookForExec(
-      [this](uint64_t begin_tsc, uint64_t end_tsc) { return execs_->Between(begin_tsc, end_tsc); });
+  stack_->LookForExec(execs_->AsFunction());
   stack_->LookForPauses(sources_.recording.machine);
 }
 

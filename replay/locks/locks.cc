@@ -30,12 +30,9 @@ std::vector<bool> AreAlone(const Recording& recording,
 
 uint32_t FunctionAt(const AddressSpace* space, uint64_t address, FunctionFinder& finder,
                     FunctionTable& functions) {
-  const FunctionPiece piece = finder.Find(space, address);
-  Call call;
-  call.entry_ip = piece.end == 0 ? address : piece.begin;
-  call.function = piece.id;
-  call.space = space;
-  return functions.NumberOf(call);
+  FunctionPiece piece = finder.Find(space, address);
+  if (piece.end == 0) piece.begin = address;
+  return functions.NumberOf(space, piece);
 }
 
 // Whether a loop is worth a look although it is not reported as a wait.

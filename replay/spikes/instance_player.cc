@@ -32,8 +32,7 @@ void InstancePlayer::OnThreadBegin(const ThreadFlow& thread, size_t number) {
     stack_.emplace(sources_.functions, *teller_);
   }
   teller_->Follow(*stack_);
-  stack_->LookForExec(
-      [this](uint64_t begin_tsc, uint64_t end_tsc) { return execs_->Between(begin_tsc, end_tsc); });
+  stack_->LookForExec(execs_->AsFunction());
   stack_->LookForPauses(sources_.recording.machine);
   instructions_ = 0;
   pairs_ = plan_.pairs == nullptr ? nullptr : &plan_.pairs->by_thread[number];

@@ -110,8 +110,7 @@ class LoopFinder final : public PlayConsumer {
     teller_.emplace(functions_, paths_, sums_);
     execs_.emplace(sources_.recording, clock_, thread.pid);
     stack_.emplace(sources_.functions, *teller_);
-    stack_->LookForExec(
-        [this](uint64_t begin, uint64_t end) { return execs_->Between(begin, end); });
+    stack_->LookForExec(execs_->AsFunction());
     stack_->LookForPauses(sources_.recording.machine);
   }
   void OnThreadEnd(const ThreadFlow&, size_t) override {

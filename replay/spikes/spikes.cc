@@ -30,11 +30,7 @@ class EdgesByPath {
     for (uint32_t edge = 0; edge < edges.size(); ++edge) {
       const FunctionPiece piece = finder.Find(edges[edge].space, edges[edge].address);
       if (piece.end == 0) continue;
-      Call call;
-      call.entry_ip = piece.begin;
-      call.function = piece.id;
-      call.space = edges[edge].space;
-      by_function_[functions.NumberOf(call)].push_back(edge);
+      by_function_[functions.NumberOf(edges[edge].space, piece)].push_back(edge);
     }
     std::vector<uint32_t> roots;
     for (const Instance& instance : report.instances) roots.push_back(instance.function);

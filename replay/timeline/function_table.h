@@ -23,6 +23,14 @@ class FunctionTable {
   explicit FunctionTable(Symbolizer& symbolizer, PathOf recorded_path = {})
       : symbolizer_(symbolizer), recorded_path_(std::move(recorded_path)) {}
   uint32_t NumberOf(const Call& call);
+  // The same of the function that has a piece of code.
+  uint32_t NumberOf(const AddressSpace* space, const FunctionPiece& piece) {
+    Call call;
+    call.space = space;
+    call.function = piece.id;
+    call.entry_ip = piece.begin;
+    return NumberOf(call);
+  }
   // The same of a function whose number has been asked for; kNoFunction: it is not known by its id
   // alone.
   uint32_t KnownNumber(uint64_t id) const {

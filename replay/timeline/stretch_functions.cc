@@ -14,11 +14,7 @@ uint32_t BlockFunctions::Of(const AddressSpace* space, uint64_t address) {
   if (!added) return known->second;
   const FunctionPiece piece = finder_.Find(space, address);
   if (piece.id == 0) return known->second = OfNoFunction(space, address);
-  Call call;
-  call.space = space;
-  call.function = piece.id;
-  call.entry_ip = piece.begin;
-  return known->second = table_.NumberOf(call);
+  return known->second = table_.NumberOf(space, piece);
 }
 
 namespace {

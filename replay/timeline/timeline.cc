@@ -94,8 +94,7 @@ void TimelineMaker::OnThreadBegin(const ThreadFlow& thread, size_t number) {
   teller_.emplace(plan_, accounts_[number], TimeStrip(timeline_.begin, timeline_.end, columns));
   execs_.emplace(recording_, clock_, thread.pid);
   relay_.emplace(finder_, *teller_, options_.threads > 1);
-  relay_->LookForExec(
-      [this](uint64_t begin_tsc, uint64_t end_tsc) { return execs_->Between(begin_tsc, end_tsc); });
+  relay_->LookForExec(execs_->AsFunction());
   relay_->LookForPauses(recording_.machine);
   instructions_ = losses_ = 0;
 }
