@@ -139,8 +139,9 @@ endfunction()
 
 # flowback_test(NAME SOURCES... [ALONE sources...] [LINK lib...] [SECONDS limit] [BUSY]): one GoogleTest program, found by
 # ctest case by case; the limit is each case's. Optimising a test's own code takes longer than running
-# it, but for one that is BUSY with work of its own; with sanitizers it is not optimised at all. Files
-# that are ALONE name their helpers as others do, and are not compiled together with them.
+# it. With sanitizers it is therefore not optimised at all, but for a test that is BUSY with work of its
+# own, which would take ten times as long. Files that are ALONE name their helpers as others do, and are
+# not compiled together with them.
 function(flowback_test name)
   cmake_parse_arguments(TEST "BUSY" "SECONDS" "SOURCES;ALONE;LINK" ${ARGN})
   flowback_test_limit(seconds ${TEST_SECONDS})
@@ -150,8 +151,8 @@ function(flowback_test name)
   endif()
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
   target_link_libraries(${name} PRIVATE flowback_options ${TEST_LINK} flowback_places GTest::gtest_main)
-  if(NOT TEST_BUSY)
-    target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
+  target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
+  if(NOT FLOWBACK_SANITIZE OR NOT TEST_BUSY)
     if(FLOWBACK_SANITIZE)
       target_compile_options(${name} PRIVATE -O0)
     endif()

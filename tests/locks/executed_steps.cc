@@ -8,13 +8,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
-#include <iterator>
 
 #include "decode/instruction/effects.h"
 
@@ -62,11 +62,15 @@ class Stepper {
 class StaticProgram {
  public:
   explicit StaticProgram(const std::string& path) {
-    std::ifstream file(path, std::ios::binary);
-    bytes_.assign(std::istreambuf_iterator<char>(file), {});
+    std::ifstream file(path, std::ios::binary | std::ios::ate);
+    bytes_.resize(file ? static_cast<size_t>(file.tellg()) : 0);
+    file.seekg(0);
+    file.read(reinterpret_cast<char*>(bytes_.data()),  // NOLINT
+              static_cast<std::streamsize>(bytes_.size()));
   }
 
-  std::vector<uint8_t> At(uint64_t address, size_t size) const {
+  // Empty: the program has no bytes there.
+  Bytes At(uint64_t address, size_t size) const {
     Elf64_Ehdr header{};
     if (bytes_.size() < sizeof header) return {};
     std::memcpy(&header, bytes_.data(), sizeof header);
@@ -76,9 +80,7 @@ class StaticProgram {
       if (segment.p_type != PT_LOAD || address < segment.p_vaddr ||
           address + size > segment.p_vaddr + segment.p_filesz)
         continue;
-      const auto begin = bytes_.begin() +
-                         static_cast<std::ptrdiff_t>(segment.p_offset + address - segment.p_vaddr);
-      return {begin, begin + static_cast<std::ptrdiff_t>(size)};
+      return Bytes(bytes_).subspan(segment.p_offset + address - segment.p_vaddr, size);
     }
     return {};
   }
@@ -128,8 +130,9 @@ ExecutedSteps StepInQemu(const std::string& path, const std::string& argument, s
   ExecutedSteps executed;
   executed.mode = CodeMode::kAArch64;
   const StaticProgram program(path);
+  // The C library goes through the environment before main, step by step.
   const std::string command =
-      "exec qemu-aarch64 -singlestep -d exec,nochain " + path + " " + argument + " 2>&1";
+      "exec env -i qemu-aarch64 -singlestep -d exec,nochain " + path + " " + argument + " 2>&1";
   FILE* const out = popen(command.c_str(), "r");
   std::array<char, 300> line{};
   bool within = false;
@@ -137,14 +140,15 @@ ExecutedSteps StepInQemu(const std::string& path, const std::string& argument, s
          fgets(line.data(), line.size(), out) != nullptr) {
     const uint64_t address = AddressIn(line.data());
     if (address == 0) continue;
-    const auto [at, added] = executed.code.try_emplace(address);
-    if (added) at->second = program.At(address, 4);
-    const bool is_mark =
-        at->second.size() == 4 && std::equal(kMark.begin(), kMark.end(), at->second.begin());
+    const Bytes code = program.At(address, 4);
+    const bool is_mark = std::ranges::equal(code, kMark);
     if (is_mark && within) break;
-    if (within) executed.addresses.push_back(address);
+    if (within) {
+      executed.addresses.push_back(address);
+      const auto [at, added] = executed.code.try_emplace(address, 4);
+      if (added) std::ranges::copy(code, at->second.begin());
+    }
     within = within || is_mark;
-    if (at->second.empty()) at->second.resize(4);
   }
   if (out != nullptr) pclose(out);
   if (!within) executed.error = path + " " + argument + " does not reach its mark in qemu-aarch64";

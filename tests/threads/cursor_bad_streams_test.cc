@@ -108,7 +108,7 @@ TEST(LongPadding, CostsAnIndexLittle) {
   const Subject subject(GenerateStream(options));
   std::vector<uint8_t> bytes = Unchanged(subject);
   bytes.insert(bytes.begin() + static_cast<ptrdiff_t>(pt::FindPsb(bytes, bytes.size() / 2)),
-               200'000'000, 0);
+               20'000'000, 0);
   DecodeInput input = subject.Input(bytes, Resync::kEarliest);
   input.times = true;
   Stream stream;
