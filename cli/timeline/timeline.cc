@@ -23,11 +23,13 @@
 #include "cli/text/terminal.h"
 #include "cli/text/terminal_session.h"
 #include "cli/timeline/instructions_around.h"
+#include "cli/timeline/shown_waits.h"
 #include "flowback/replay/functions.h"
 #include "replay/samples/sample_timeline.h"
 #include "replay/timeline/kept_timeline.h"
 #include "replay/timeline/kept_times.h"
 #include "replay/timeline/overview.h"
+#include "replay/timeline/thread_times.h"
 #include "replay/writers/timeline/overview_view.h"
 #include "replay/writers/timeline/samples_view.h"
 #include "replay/writers/timeline/timeline_view.h"
@@ -47,6 +49,7 @@ struct TimelineWords {
   std::string at;
   uint64_t around = 10;
   bool overview = false;
+  bool waits = false;
   std::string sort;
   std::string svg;
   std::string html;
@@ -103,6 +106,7 @@ class TimelineJob final : public ReadingJob {
   size_t Columns() const;
   void TellOfOverview() const;
   Status FindTimeline(const TimelineOptions& options);
+  Status LearnTimes();
   TimelineOptions Options(size_t columns);
   TimelineView View(const Timeline& timeline, size_t columns);
   TimelineSort Sort() const;
@@ -122,6 +126,8 @@ class TimelineJob final : public ReadingJob {
   std::optional<TimelineSources> sources_;
   std::optional<KeptTimeline> kept_;
   std::optional<Timeline> timeline_;
+  std::optional<TimeAccounts> times_;
+  ShownWaits waits_;
   bool was_kept_ = false;
   uint64_t calls_ = 0;  // of the function that was asked for
 };
@@ -194,10 +200,12 @@ Status TimelineJob::Run(Output& output) {
   return words_.overview ? ShowOverview(output) : ShowTimeline(output);
 }
 
-// That go by: once for an index or samples, twice for calls, as their times must be known first.
+// That go by: once for an index or samples, twice for calls, as their times must be known first,
+// and once more for waits.
 uint64_t TimelineJob::WorkBytes() const {
   const uint64_t bytes = opened_.trace_bytes();
-  return at_ || words_.overview || IsSampled() ? bytes : 2 * bytes;
+  if (at_ || words_.overview || IsSampled()) return bytes;
+  return words_.waits ? 3 * bytes : 2 * bytes;
 }
 
 void TimelineJob::MakeSources() {
@@ -351,7 +359,14 @@ Status TimelineJob::ShowTimeline(Output& output) {
   if (Status status = FindTimeline(Options(columns)); !status) return status;
   for (const CallPath& path : timeline_->paths) calls_ += path.sums.count;
   AddLosses(timeline_->losses);
-  FindWriter<TimelineWriter>(words_.Format())->write(View(*timeline_, columns), output);
+  TimelineView view = View(*timeline_, columns);
+  if (words_.waits) {
+    if (Status status = LearnTimes(); !status) return status;
+    if (Status status = waits_.Find(opened_, *sources_, flows_, Options(columns), *times_); !status)
+      return status;
+    view.waits = &waits_.view();
+  }
+  FindWriter<TimelineWriter>(words_.Format())->write(view, output);
   return {};
 }
 
@@ -369,14 +384,25 @@ Status TimelineJob::FindTimeline(const TimelineOptions& options) {
   was_kept_ = timeline_.has_value();
   if (was_kept_) return {};
   TellOfOverview();
-  // When a loss was met is an estimate, which the two ways to the times do not make alike.
-  const auto known =
-      LoadTimes(opened_.recording(), opened_.inputs(), opened_.CacheFor(CachedResult::kLasting));
-  Result<Timeline> made = known && known->losses.empty()
-                              ? MakeTimeline(*sources_, flows_, options, known->accounts)
-                              : MakeTimeline(*sources_, flows_, options);
+  if (Status status = LearnTimes(); !status) return status;
+  Result<Timeline> made = MakeTimeline(*sources_, flows_, options, *times_);
   if (!made) return Fail(made.error());
   timeline_ = *std::move(made);
+  return {};
+}
+
+// When a loss was met is an estimate, which the two ways to the times do not make alike.
+Status TimelineJob::LearnTimes() {
+  if (times_) return {};
+  auto known =
+      LoadTimes(opened_.recording(), opened_.inputs(), opened_.CacheFor(CachedResult::kLasting));
+  if (known && known->losses.empty()) {
+    times_ = std::move(known->accounts);
+    return {};
+  }
+  Result<TimeAccounts> times = AccountTimes(*sources_);
+  if (!times) return Fail(times.error());
+  times_ = *std::move(times);
   return {};
 }
 
@@ -413,6 +439,9 @@ void AddTimelineOptions(CLI::App& app, TimelineWords& words, ReaderWords& reader
   app.add_flag("--overview", words.overview,
                "what the recording's index alone can tell: soon, also of a long one, and without "
                "calls");
+  app.add_flag("--waits", words.waits,
+               "also show which part of its time each thread waited for others, spinning and "
+               "sleeping, as `locks` finds it");
   app.add_option("--around", words.around, "with --at: so many before it, and as many behind (10)");
   CLI::Option* const svg = app.add_option("--svg", words.svg, "writes a picture: one SVG file");
   app.add_option("--html", words.html,
@@ -424,7 +453,7 @@ void AddTimelineOptions(CLI::App& app, TimelineWords& words, ReaderWords& reader
 // The first option that was given of those that ask for calls or single instructions; empty: none.
 std::string OptionOfWholeFlow(const CLI::App& app) {
   for (const char* name :
-       {"--function", "--sort", "--depth", "--at", "--around", "--svg", "--html"})
+       {"--function", "--sort", "--depth", "--at", "--around", "--svg", "--html", "--waits"})
     if (app.count(name) != 0) return name;
   return {};
 }
@@ -438,6 +467,9 @@ Status CheckOverview(const std::string& name) {
 
 Status UnderstandTimeline(const CLI::App& app, TimelineWords& words) {
   words.of_whole_flow = OptionOfWholeFlow(app);
+  if (words.waits && !words.at.empty())
+    return Fail(Error(ErrorCode::kUsage, "--at shows single instructions: --waits does not apply")
+                    .Remedy("`timeline --waits` without --at"));
   if (!words.overview) return {};
   if (Status status = CheckOverview(words.of_whole_flow); !status) return status;
   words.of_whole_flow = "--overview";

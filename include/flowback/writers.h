@@ -34,6 +34,7 @@
 namespace flowback {
 
 struct CoverageChanges;  // replay/coverage/report/coverage_changes.h
+struct LocksView;        // replay/writers/locks/locks_view.h
 
 // Where a writer's text goes. A writer appends to buffer() and calls Commit() now and then. The
 // sink collects the text; a derived class takes it in large writes. Not thread-safe.
@@ -144,6 +145,8 @@ struct TimelineView {
   const RecordingClock* clock = nullptr;
   SourceLines* lines = nullptr;
   std::vector<CpuStrip> cpus;
+  // The threads' waits, of the same flows and span; null: they are not shown.
+  const LocksView* waits = nullptr;
   std::string input;
   std::string function;     // --function, as it was given
   size_t rows = 20;         // of each profile

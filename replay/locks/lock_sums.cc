@@ -37,9 +37,26 @@ void WaitTotals::Add(Sum& sum, const LockWait& wait) const {
   if (wait.state == WaitState::kWhole) sum.durations.Add(wait.time());
 }
 
+void WaitTotals::SplitTimes(const std::vector<const TimeAccount*>& accounts) {
+  accounts_ = accounts;
+  has_strip_ =
+      HaveStrips(accounts, {.span = options_.span, .most_strips = options_.shares.most_strips});
+}
+
+void WaitTotals::OnThread(uint32_t number) {
+  thread_ = number;
+  shares_.reset();
+  if (accounts_.empty() || accounts_[number] == nullptr) return;
+  shares_.emplace(*accounts_[number], options_.span, TimeSpan{report_.begin, report_.end},
+                  options_.shares, has_strip_[number]);
+}
+
 void WaitTotals::OnWait(const LockWait& wait, std::string_view family) {
+  const bool is_alone = alone_[wait.thread] && wait.sleeps == 0;
+  // A wait that begins before the span has a part in it.
+  if (shares_ && !is_alone) shares_->AddWait(wait.begin.time, wait.end.time);
   if (!options_.span.Contains(wait.begin.time)) return;
-  if (alone_[wait.thread] && wait.sleeps == 0) {
+  if (is_alone) {
     trips_alone_[wait.site] += wait.trips;
     return;
   }
@@ -126,6 +143,8 @@ void WaitTotals::KeepWorst(const LockWait& wait) {
 
 void WaitTotals::OnThreadEnd(uint32_t number, uint64_t instructions) {
   report_.threads[number].instructions = instructions;
+  if (shares_) report_.threads[number].waits = shares_->Take();
+  shares_.reset();
   holders_.OnThreadEnd(number, report_.threads[number].end);
 }
 

@@ -4,12 +4,14 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "replay/locks/lock_holders.h"
 #include "replay/locks/lock_player.h"
+#include "replay/locks/wait_shares.h"
 #include "replay/timeline/duration_counts.h"
 
 namespace flowback {
@@ -22,9 +24,16 @@ class WaitTotals final : public LockSink {
              LockReport& report)
       : options_(options), sites_(sites), alone_(std::move(alone)), report_(report) {}
 
-  void OnThread(uint32_t number) override { thread_ = number; }
+  // Also splits the times of the threads, as LockOptions::shares asks. `accounts`, with spans, must
+  // outlive this.
+  void SplitTimes(const std::vector<const TimeAccount*>& accounts);
+
+  void OnThread(uint32_t number) override;
   void OnThreadEnd(uint32_t number, uint64_t instructions) override;
   void OnWait(const LockWait& wait, std::string_view family) override;
+  void OnSleep(uint64_t begin, uint64_t end) override {
+    if (shares_) shares_->AddSleep(begin, end);
+  }
   void OnAcquisition(uint32_t site) override { Count(site, thread_, 1); }
   void OnCalls(uint32_t number, CallCounts calls) override;
   void OnAcquired(uint32_t site, std::string_view family, uint64_t time, bool likely) override {
@@ -70,6 +79,9 @@ class WaitTotals final : public LockSink {
   size_t kept_calls_ = 0;
   std::map<uint32_t, uint64_t> trips_alone_;
   LockHolders holders_;
+  std::vector<const TimeAccount*> accounts_;  // empty: times are not split
+  std::vector<bool> has_strip_;
+  std::optional<WaitShares> shares_;  // of the thread that is played
 };
 
 }  // namespace flowback

@@ -77,6 +77,7 @@ Result<LockReport> LockFinder::Find(const TimesOf& times) {
   });
   TellThreads(accounts);
   WaitTotals totals(options_, sites_, AreAlone(sources_.recording, flows_), report_);
+  if (options_.shares.wanted) totals.SplitTimes(accounts);
   const WaitPlan plan{.unit = TimeUnit(sources_.recording.time),
                       .functions = functions_,
                       .sites = sites_,

@@ -18,6 +18,7 @@
 #include "flowback/replay/time_account.h"
 #include "flowback/replay/timeline.h"
 #include "replay/locks/trip.h"
+#include "replay/locks/wait_shares.h"
 #include "replay/spikes/path_tree.h"
 #include "replay/threads/time_slot.h"
 #include "replay/timeline/thread_times.h"
@@ -118,6 +119,7 @@ struct LockThread {
   uint64_t sleeping = 0;
   uint64_t instructions = 0;
   std::vector<LockColumn> strip;  // from LockReport::begin on, all of one length
+  ThreadWaits waits;              // where LockOptions::shares asks
 
   uint64_t life() const { return end - begin; }
 };
@@ -170,6 +172,7 @@ struct LockOptions {
   bool blocking = false;  // poll, read and the like are waits too
   size_t worst = 100;     // the number of waits that are listed one by one
   size_t columns = 0;     // of the threads' strips; 0: there are none
+  WaitShareOptions shares{};
 };
 
 // `times` is called once. Errors: as those of `times` and Player::Play.

@@ -363,6 +363,7 @@ void WaitTeller::OnGap(const UntracedGap& gap, size_t depth) {
   ++open.wait.sleeps;
   open.waits = true;
   open.wait.sleeping += end.time - std::min(begin.time, end.time);
+  plan_.sink.OnSleep(begin.time, end.time);
   if (StateOf(gap) != WaitState::kWhole) open.wait.state = StateOf(gap);
 }
 

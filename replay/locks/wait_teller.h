@@ -37,6 +37,8 @@ class WaitSink {
   virtual ~WaitSink() = default;
   // `family`: of what the thread wants to hold; empty: it waits for a moment.
   virtual void OnWait(const LockWait& wait, std::string_view family) = 0;
+  // A system call in which it slept, in a wait that is told of later.
+  virtual void OnSleep(uint64_t begin, uint64_t end) = 0;
   // A function that acquires was called there.
   virtual void OnAcquisition(uint32_t site) = 0;
   // The thread holds something, unless it only tried (`likely`), or no longer holds it.

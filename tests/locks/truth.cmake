@@ -52,6 +52,9 @@ if(TARGET flowback_tcg AND NOT FLOWBACK_SANITIZE)
       COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_SOURCE_DIR}/judge.py $<TARGET_FILE:flowback> ${kind}
               ${program_folder}/${built}/contended ${program_folder}/optimised/contended)
   endforeach()
+  flowback_command_test(locks.in_timelines
+    COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_SOURCE_DIR}/timeline_test.py $<TARGET_FILE:flowback>
+            ${program_folder}/optimised/contended ${PROJECT_SOURCE_DIR}/tests/recordings)
   flowback_command_test(locks.odd
     COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_SOURCE_DIR}/odd_test.py $<TARGET_FILE:flowback> ${program_folder}
             ${PROJECT_SOURCE_DIR}/tests/recordings)

@@ -17,7 +17,7 @@ void AppendOverviewThread(const TimelineView& view, const ThreadTimeline& thread
   line.Number("begin", thread.begin).Number("end", thread.end);
   line.Raw("times", TimesJson(thread.times)).Number("instructions", thread.instructions);
   line.Number("losses", thread.losses).Bool("off_cpu_told", thread.off_cpu_told);
-  line.Raw("strip", StripJson(thread));
+  line.Raw("strip", StripJson(view, thread));
   line.End();
 }
 

@@ -5,6 +5,7 @@
 #include "replay/writers/text/json.h"
 #include "replay/writers/timeline/timeline_json_parts.h"
 #include "replay/writers/timeline/timeline_view.h"
+#include "replay/writers/timeline/timeline_waits.h"
 #include "replay/writers/writers.h"
 
 namespace flowback {
@@ -112,7 +113,8 @@ class JsonPrinter {
     line.Number("calls_without_path", thread.cut_calls);
     OptionalCall(line, "longest_call", thread.longest);
     OptionalCall(line, "last_call", thread.last);
-    line.Raw("strip", StripJson(thread));
+    if (view_.waits != nullptr) line.Raw("waits", WaitsJson(view_, thread));
+    line.Raw("strip", StripJson(view_, thread));
     line.End();
   }
 
@@ -155,16 +157,22 @@ std::string TimesJson(const ClassTimes& times) {
   return text + "}";
 }
 
-std::string StripJson(const ThreadTimeline& thread) {
+std::string StripJson(const TimelineView& view, const ThreadTimeline& thread) {
   std::string text = "[";
-  for (const StripColumn& column : thread.strip) {
+  for (size_t i = 0; i < thread.strip.size(); ++i) {
+    const StripColumn& column = thread.strip[i];
     std::string times = "[";
     for (const uint64_t time : column.times)
       times += fmt::format("{}{}", times.size() == 1 ? "" : ",", time);
     text += fmt::format(
-        "{}{{\"times\":{}],\"function\":{},\"function_time\":{}}}", text.size() == 1 ? "" : ",",
+        "{}{{\"times\":{}],\"function\":{},\"function_time\":{}", text.size() == 1 ? "" : ",",
         times, column.function == CallPath::kNoFunction ? "null" : std::to_string(column.function),
         column.function_time);
+    if (view.waits != nullptr) {
+      const TimeParts parts = PartsOf(view, thread, i);
+      text += fmt::format(",\"spinning\":{},\"sleeping\":{}", parts[kSpinning], parts[kSleeping]);
+    }
+    text += '}';
   }
   return text + "]";
 }
@@ -178,6 +186,7 @@ void AddTimelineHead(const TimelineView& view, std::string_view schema, JsonLine
   else
     line.Null("begin").Null("end");
   line.Raw("times", TimesJson(timeline.times));
+  if (view.waits != nullptr) line.Raw("waits", WaitsJson(view));
 }
 
 void AddThreadName(const TimelineView& view, const ThreadTimeline& thread, JsonLine& line) {

@@ -17,7 +17,7 @@ void AddTimelineHead(const TimelineView& view, std::string_view schema, JsonLine
 void AddThreadName(const TimelineView& view, const ThreadTimeline& thread, JsonLine& line);
 void AddFunctionName(const TimelineFunction& function, size_t number, JsonLine& line);
 std::string TimesJson(const ClassTimes& times);
-std::string StripJson(const ThreadTimeline& thread);
+std::string StripJson(const TimelineView& view, const ThreadTimeline& thread);
 void AppendCpuJson(const CpuStrip& cpu, std::string& out);
 
 // `item` appends one object, with its end of line, for each number.

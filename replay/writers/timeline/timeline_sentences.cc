@@ -8,6 +8,7 @@
 #include "replay/writers/text/counted.h"
 #include "replay/writers/text/wrapped.h"
 #include "replay/writers/timeline/timeline_view.h"
+#include "replay/writers/timeline/timeline_waits.h"
 
 namespace flowback {
 namespace {
@@ -184,6 +185,7 @@ std::vector<std::string> Sentences(const TimelineView& view) {
   };
   tell(NameWords(view.input, 60) + ": " + HowLong(view));
   tell(WhereTimeWent(view));
+  tell(WaitSentence(view));
   tell(WhatExecuted(view));
   if (view.timeline->emulated && view.has_times() && view.sort == TimelineSort::kInstructions)
     tell(kEmulatedSort);

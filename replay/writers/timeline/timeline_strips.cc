@@ -10,10 +10,12 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <set>
 
 #include "replay/writers/text/wrapped.h"
 #include "replay/writers/timeline/timeline_view.h"
+#include "replay/writers/timeline/timeline_waits.h"
 
 namespace flowback {
 namespace {
@@ -27,9 +29,11 @@ struct ClassSign {
   char sign;
   const char* color;
 };
-// By TimeClass.
-constexpr ClassSign kSigns[] = {{'*', "\033[32m"}, {'.', "\033[90m"}, {'-', "\033[34m"},
-                                {'!', "\033[31m"}, {'~', "\033[90m"}, {'?', "\033[35m"}};
+// By TimeClass, then spinning and sleeping.
+constexpr ClassSign kSigns[] = {{'*', "\033[32m"},   {'.', "\033[90m"},  {'-', "\033[34m"},
+                                {'!', "\033[31m"},   {'~', "\033[90m"},  {'?', "\033[35m"},
+                                {'%', "\033[1;31m"}, {'=', "\033[1;34m"}};
+static_assert(std::size(kSigns) == kTimeParts);
 constexpr const char* kLetterColors[] = {"\033[1;32m", "\033[1;33m", "\033[1;36m", "\033[1;35m",
                                          "\033[32m",   "\033[33m",   "\033[36m",   "\033[35m"};
 
@@ -99,8 +103,22 @@ class StripPainter {
   void AppendThread(const ThreadTimeline& thread, std::string& out) {
     AppendName(NameOf(view_, thread, kNameColumns), out);
     StripLine line(view_.color);
-    for (const StripColumn& column : thread.strip) AppendColumn(column, line);
+    for (size_t i = 0; i < thread.strip.size(); ++i)
+      if (!AppendWait(thread, i, line)) AppendColumn(thread.strip[i], line);
     out += line.Take() + '\n';
+  }
+
+  // Returns false unless the thread waited for most of the column.
+  bool AppendWait(const ThreadTimeline& thread, size_t column, StripLine& line) {
+    if (view_.waits == nullptr || !view_.function.empty()) return false;
+    const TimeParts parts = PartsOf(view_, thread, column);
+    const uint64_t waiting = parts[kSpinning] + parts[kSleeping];
+    const uint64_t all = std::accumulate(parts.begin(), parts.end(), uint64_t{0});
+    if (waiting <= all / 2) return false;
+    const size_t part = parts[kSpinning] > parts[kSleeping] ? kSpinning : kSleeping;
+    seen_[part] = true;
+    line.Add(kSigns[part].sign, kSigns[part].color);
+    return true;
   }
 
   void AppendColumn(const StripColumn& column, StripLine& line) {
@@ -162,13 +180,13 @@ class StripPainter {
         out += fmt::format("  {} {}\n", static_cast<char>('A' + letters_[function]),
                            NameOf(view_, function, view_.width > 10 ? view_.width - 6 : 10));
     std::string signs;
-    for (const TimeClass kind : kAllTimeClasses) {
-      const auto number = static_cast<size_t>(kind);
-      if (!seen_[number]) continue;
-      signs += fmt::format("{}{} {}", signs.empty() ? "  " : "   ", kSigns[number].sign,
-                           kind != TimeClass::kExecuting ? Name(kind)
-                           : view_.is_coarse             ? "other functions"
-                                                         : "another function");
+    for (size_t part = 0; part < kTimeParts; ++part) {
+      if (!seen_[part]) continue;
+      const bool executes = part == static_cast<size_t>(TimeClass::kExecuting);
+      signs += fmt::format("{}{} {}", signs.empty() ? "  " : "   ", kSigns[part].sign,
+                           !executes         ? PartName(part)
+                           : view_.is_coarse ? "other functions"
+                                             : "another function");
     }
     if (focus_) signs += "  # in such calls   + a part of it   _ elsewhere";
     if (view_.is_sampled)
@@ -185,7 +203,7 @@ class StripPainter {
   std::set<uint32_t> used_;
   std::map<int32_t, size_t> numbers_;  // of threads, from 1
   bool focus_ = false;
-  bool seen_[std::size(kAllTimeClasses)] = {};
+  bool seen_[kTimeParts] = {};
 };
 
 }  // namespace

@@ -1,0 +1,106 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""timeline_test.py FLOWBACK CONTENDED RECORDINGS: `timeline --waits` tells the same times as `locks`, and they are parts
+of the threads' time. CONTENDED is a program whose threads wait for each other, spinning and sleeping."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+FLOWBACK, CONTENDED, RECORDINGS = sys.argv[1:]
+CLASSES = ("executing", "off_cpu", "kernel", "lost", "filtered", "undecodable")
+
+
+def run(*words):
+    return subprocess.run([FLOWBACK, *words], check=True, capture_output=True, text=True).stdout
+
+
+class Timeline(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.cache = ("--cache-dir", f"{cls.folder.name}/cache")
+        cls.recording = f"{cls.folder.name}/contended.data"
+        run("record", "-q", "-o", cls.recording, "--", CONTENDED, "posix", "2", "5")
+        cls.told = cls.timeline("--waits")
+        cls.locks = json.loads(run("locks", *cls.cache, cls.recording, "--json"))
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    @classmethod
+    def timeline(cls, *words, recording=None):
+        return json.loads(run("timeline", *cls.cache, recording or cls.recording, "--json", *words))
+
+    def assert_time_is_conserved(self, told):
+        sums = dict.fromkeys(("spinning", "sleeping"), 0)
+        for thread in told["threads"]:
+            waits = thread["waits"]
+            self.assertEqual(sum(thread["times"].values()), thread["end"] - thread["begin"])
+            for part in sums:
+                self.assertEqual(waits[part], sum(waits[f"{part}_times"][each] for each in CLASSES))
+                sums[part] += waits[part]
+                if thread["strip"]:
+                    self.assertEqual(waits[part], sum(column[part] for column in thread["strip"]))
+            for each in CLASSES:
+                self.assertLessEqual(waits["spinning_times"][each] + waits["sleeping_times"][each],
+                                     thread["times"][each])
+            for column in thread["strip"]:
+                self.assertLessEqual(column["spinning"] + column["sleeping"], sum(column["times"]))
+        for part, time in sums.items():
+            self.assertEqual(told["waits"][part], time)
+
+    def test_tells_what_locks_tells(self):
+        self.assert_time_is_conserved(self.told)
+        self.assertEqual([(each["tid"], each["spinning"], each["sleeping"]) for each in self.locks["threads"]],
+                         [(each["tid"], each["waits"]["spinning"], each["waits"]["sleeping"])
+                          for each in self.told["threads"]])
+        self.assertGreater(self.told["waits"]["spinning"], 0)
+        self.assertGreater(self.told["waits"]["sleeping"], 0)
+        self.assertTrue(any("pthread_mutex_lock" in (each["waits"]["mostly"] or "") for each in self.told["threads"]))
+
+    def test_all_else_is_as_without_it(self):
+        told = json.loads(json.dumps(self.told))
+        del told["waits"]
+        for thread in told["threads"]:
+            del thread["waits"]
+            for column in thread["strip"]:
+                del column["spinning"], column["sleeping"]
+        self.assertEqual(told, self.timeline())
+
+    def test_a_part_of_the_time(self):
+        part = self.timeline("--waits", "--time", "20%,60%")
+        self.assert_time_is_conserved(part)
+        self.assertGreater(part["waits"]["sleeping"], 0)
+        self.assertLess(part["waits"]["sleeping"], self.told["waits"]["sleeping"])
+
+    def test_text(self):
+        text = run("timeline", *self.cache, self.recording, "--waits")
+        self.assertRegex(text, r"Waiting for other threads is [\d.]+ % of that: [\d.]+ % spinning, [\d.]+ % sleeping")
+        self.assertIn("\nwaits of threads\n", text)
+        self.assertRegex(text, r"% +contended \d+: \S*pthread_mutex_lock\(\) called at posix.cc:\d+\n")
+        self.assertIn("= sleeping", text)
+        self.assertNotIn("spinning", run("timeline", *self.cache, self.recording))
+
+    def test_recordings_without_waits_and_without_times(self):
+        tiny = f"{RECORDINGS}/tiny.data"
+        self.assertIn("No thread waited for another one.", run("timeline", *self.cache, tiny, "--waits"))
+        told = self.timeline("--waits", recording=tiny)
+        self.assertEqual((told["waits"]["spinning"], told["waits"]["sleeping"]), (0, 0))
+
+    def test_what_it_does_not_go_with(self):
+        for words in (["--at", "50%"], ["--overview"]):
+            done = subprocess.run([FLOWBACK, "timeline", self.recording, "--waits", *words], capture_output=True,
+                                  text=True, check=False)
+            self.assertEqual((done.returncode, done.stdout), (2, ""), done)
+            self.assertIn("--waits does not apply", done.stderr)
+            self.assertIn("\n  try: ", done.stderr)
+
+
+if __name__ == "__main__":
+    os.environ.pop("FLOWBACK_CACHE", None)
+    unittest.main(argv=sys.argv[:1])
