@@ -41,6 +41,13 @@ struct LoopBlock {
   // Its loops are not looked at any more: only work was seen, and often.
   bool is_work() const { return work >= kManyWork && work != kWaits; }
 
+  // Whether an execution of it, while no thread waits, ends no trip that is worth a look and has no
+  // effect that a store after it does not undo.
+  bool IsQuiet() const {
+    if (is_linker) return true;
+    if (atomic || last == InstructionClass::kFarCall) return false;
+    return branch == 0 || stores || is_work();
+  }
   // Returns how many of its instructions lie before `ip`. Empty: none begins there.
   std::optional<size_t> InstructionAt(uint64_t ip) const;
 };
@@ -59,6 +66,13 @@ class LoopBlocks {
     return *block;
   }
   LoopBlock& Of(const BlockRun& run);
+  // By BlockStep::value, for each block that the table has now: its instructions where it is known
+  // that it IsQuiet, else BlockRuns::kNoCount. Valid until the next call.
+  std::vector<int32_t>& Quiet(const BlockTable& table) {
+    std::vector<int32_t>& counts = quiet_[&table];
+    if (counts.size() < 2 * table.size()) counts.resize(2 * table.size(), BlockRuns::kNoCount);
+    return counts;
+  }
 
  private:
   struct Key {
@@ -78,6 +92,7 @@ class LoopBlocks {
   std::deque<LoopBlock> blocks_;
   std::unordered_map<Key, LoopBlock*, Hash> by_place_;
   std::unordered_map<const BlockTable*, std::vector<LoopBlock*>> tables_;
+  std::unordered_map<const BlockTable*, std::vector<int32_t>> quiet_;
   const BlockTable* table_ = nullptr;  // that was asked for last
   std::vector<LoopBlock*>* known_ = nullptr;
 };

@@ -12,16 +12,122 @@ void SpinFinder::OnBlock(const BlockRun& run) {
   Step(block, run.lengths.size(), taken, [&] { return time; });
 }
 
-void SpinFinder::OnBlocks(const BlockBatch& batch) {
-  const BlockTable& table = *batch.table;
-  for (BlockRuns runs(batch); runs.Next();) {
-    const BlockStep step = runs.step();
-    LoopBlock& block = blocks_.Of(table, step.number());
-    Step(block, runs.block().count, step.taken(), [&] {
-      const BlockRuns::End end = runs.end();
-      return ExitTime{.tsc = end.tsc, .bounds = end.bounds};
-    });
+// A batch of the flow. The finder has been given its first steps, and has passed over those up to
+// the one at hand: it steps through what matters of these later.
+struct SpinFinder::Walk {
+  explicit Walk(const BlockBatch& from, std::vector<int32_t>& quiet)
+      : batch(from), table(*from.table), counts(quiet) {}
+
+  const BlockBatch& batch;
+  const BlockTable& table;
+  std::vector<int32_t>& counts;  // LoopBlocks::Quiet
+  size_t given = 0;              // steps
+  uint64_t given_count = 0;      // their instructions
+  size_t at = 0;                 // the step at hand
+  uint64_t count = 0;            // instructions before it
+
+  bool IsAtEnd() const { return at == batch.steps.size(); }
+  BlockStep step() const { return batch.steps[at]; }
+  uint64_t CountOf(size_t step) const { return table[batch.steps[step].number()].count; }
+  // When the instruction executed that is the batch's `instruction`th and ends its block.
+  ExitTime TimeAt(uint64_t instruction) const {
+    if (batch.times.empty()) return {.tsc = batch.tsc, .bounds = {}};
+    const TimedPart& part =
+        *std::ranges::lower_bound(batch.times, instruction, {}, &TimedPart::end);
+    ExitTime time{.tsc = part.LastAt(instruction), .bounds = part.bounds};
+    if (part.end == instruction && part.last_lo != 0) time.bounds.lo = part.last_lo;
+    return time;
   }
+  // Passes over the steps that are quiet, several at a time.
+  void PassQuiet() {
+    constexpr size_t kTogether = 4;
+    const BlockStep* const steps = batch.steps.data();
+    const int32_t* const known = counts.data();
+    const size_t end = batch.steps.size();
+    for (; at + kTogether <= end; at += kTogether) {
+      const int32_t sum = known[steps[at].value] + known[steps[at + 1].value] +
+                          known[steps[at + 2].value] + known[steps[at + 3].value];
+      if (sum < 0) break;
+      count += static_cast<uint32_t>(sum);
+    }
+    for (; at < end && known[steps[at].value] >= 0; ++at)
+      count += static_cast<uint32_t>(known[steps[at].value]);
+  }
+};
+
+// While no stretch is open, most steps change nothing that the next store does not undo. They are
+// passed over, and those since the last store are stepped through where a trip may end.
+void SpinFinder::OnBlocks(const BlockBatch& batch) {
+  Walk walk(batch, blocks_.Quiet(*batch.table));
+  while (!walk.IsAtEnd()) {
+    if (!open_) {
+      walk.PassQuiet();
+      if (walk.IsAtEnd()) break;
+      const BlockStep step = walk.step();
+      const LoopBlock& block = blocks_.Of(walk.table, step.number());
+      if (block.IsQuiet()) {
+        walk.counts[step.value] = static_cast<int32_t>(walk.CountOf(walk.at));
+        continue;
+      }
+      if (!MayMatter(walk, block)) {
+        walk.count += walk.CountOf(walk.at++);
+        continue;
+      }
+      CatchUp(walk);
+    }
+    ++walk.at;
+    StepTo(walk);
+  }
+  CatchUp(walk);
+}
+
+// Steps through what has been passed over, from the last store on.
+void SpinFinder::CatchUp(Walk& walk) {
+  size_t begin = walk.at;
+  uint64_t count = walk.count;
+  while (begin > walk.given) {
+    count -= walk.CountOf(--begin);
+    const LoopBlock& block = blocks_.Of(walk.table, walk.batch.steps[begin].number());
+    if (block.stores && !block.is_linker) break;
+  }
+  position_ += count - walk.given_count;
+  walk.given = begin;
+  walk.given_count = count;
+  StepTo(walk);
+}
+
+// Up to the step at hand.
+void SpinFinder::StepTo(Walk& walk) {
+  for (; walk.given < walk.at; ++walk.given) {
+    const BlockStep step = walk.batch.steps[walk.given];
+    LoopBlock& block = blocks_.Of(walk.table, step.number());
+    const uint64_t count = walk.CountOf(walk.given);
+    walk.given_count += count;
+    Step(block, count, step.taken(), [&] { return walk.TimeAt(walk.given_count); });
+  }
+  walk.count = walk.given_count;
+}
+
+// Whether the step at hand may end a trip, or changes what later ones find: else it changes nothing
+// but the trail. REQUIRES: it is not quiet.
+bool SpinFinder::MayMatter(const Walk& walk, const LoopBlock& block) {
+  constexpr size_t kMostSteps = 32;
+  const bool taken = walk.step().taken();
+  if (block.atomic || block.branch == 0 || block.target >= block.address) return true;
+  const size_t end = walk.at - std::min(walk.at - walk.given, kMostSteps);
+  for (size_t i = walk.at; i > end; --i) {
+    const BlockStep step = walk.batch.steps[i - 1];
+    const LoopBlock& before = blocks_.Of(walk.table, step.number());
+    if (before.is_linker) continue;
+    if (!taken && step.taken() && before.branch == block.branch) return true;
+    if (before.stores) return false;
+    if (taken && block.target >= before.address && block.target < before.end) return true;
+  }
+  if (end != walk.given) return true;
+  if (!taken) return entered_ && entered_->block->branch == block.branch;
+  return std::ranges::any_of(trail_, [&](const Part& part) {
+    return block.target >= part.begin && block.target < part.end;
+  });
 }
 
 template <typename TimeOf>

@@ -79,6 +79,11 @@ class SpinFinder {
     bool is_first = false;  // it came after a jump of a loop that was entered in the middle
   };
 
+  struct Walk;
+
+  void CatchUp(Walk& walk);
+  void StepTo(Walk& walk);
+  bool MayMatter(const Walk& walk, const LoopBlock& block);
   // `time_of` returns when the block's last instruction executed.
   template <typename TimeOf>
   void Step(LoopBlock& block, size_t count, bool taken, TimeOf&& time_of);
