@@ -6,7 +6,6 @@ keys. With FOLDER pictures are left there, to be looked at."""
 import os
 import subprocess
 import sys
-import tempfile
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "timeline"))
@@ -16,39 +15,21 @@ WRITE_PAGE = os.path.abspath(sys.argv[1])
 PICTURES = sys.argv[2] if len(sys.argv) > 2 else None
 
 
-class Page(unittest.TestCase):
+class Page(browser.PageTest):
+    size = (1280, 600)
+
     @classmethod
-    def setUpClass(cls):
-        cls.folder = tempfile.TemporaryDirectory()
+    def make(cls):
         for kind in ("busy", "none", "no-times"):
             subprocess.run([WRITE_PAGE, cls.path(kind), kind], check=True)
-        cls.browser = browser.Browser(1280, 600)
 
     @classmethod
     def path(cls, kind):
         return os.path.join(cls.folder.name, f"{kind}.html")
 
-    @classmethod
-    def tearDownClass(cls):
-        cls.browser.__exit__()
-        cls.folder.cleanup()
-
     def setUp(self):
-        self.browser.events.clear()
-        self.open("busy")
-
-    def tearDown(self):
-        self.assertEqual(self.browser.problems(), [])
-
-    def open(self, kind):
-        self.browser.open(self.path(kind))
-        self.browser.drawn()
-
-    def ask(self, expression):
-        return self.browser.ask(expression)
-
-    def text(self, name):
-        return self.ask(f"document.getElementById('{name}').innerText").replace("\t", "\n")
+        super().setUp()
+        self.open(self.path("busy"))
 
     def click_wait(self, number):
         x, y = self.ask(f"""(() => {{
@@ -102,10 +83,10 @@ class Page(unittest.TestCase):
         self.assertLess(self.ask("locks.state.length"), 300000)
 
     def test_nothing_to_show(self):
-        self.open("none")
+        self.open(self.path("none"))
         self.assertIn("No thread waited for another one", self.text("said"))
         self.assertEqual(self.ask("locks.lanes.length"), 0)
-        self.open("no-times")
+        self.open(self.path("no-times"))
         self.assertIn("3,020 trips round loops", self.text("said"))
         self.assertIn("3,000 trips", self.text("panel"))
         self.picture("no-times")

@@ -7,7 +7,6 @@ import json
 import os
 import subprocess
 import sys
-import tempfile
 import unittest
 
 import page_data
@@ -19,35 +18,17 @@ FLOWBACK, SERVER = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
 PICTURES = sys.argv[3] if len(sys.argv) > 3 else None
 
 
-class Page(unittest.TestCase):
+class Page(browser.PageTest):
+    size = (1280, 800)
+
     @classmethod
-    def setUpClass(cls):
-        cls.folder = tempfile.TemporaryDirectory()
+    def make(cls):
         cls.made = page_data.Server(FLOWBACK, SERVER, cls.folder.name, "apart", "two-apart", "--threads", "2")
         cls.none = page_data.Server(FLOWBACK, SERVER, cls.folder.name, "none", "none")
-        cls.browser = browser.Browser(1280, 800)
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.browser.__exit__()
-        cls.folder.cleanup()
 
     def setUp(self):
-        self.browser.events.clear()
+        super().setUp()
         self.open(self.made.page)
-
-    def tearDown(self):
-        self.assertEqual(self.browser.problems(), [])
-
-    def open(self, page):
-        self.browser.open(page)
-        self.browser.drawn()
-
-    def ask(self, expression):
-        return self.browser.ask(expression)
-
-    def text(self, name):
-        return self.ask(f"document.getElementById('{name}').innerText").replace("\t", "\n")
 
     def click(self, name, place):
         """Clicks in the window at a place of a picture that moves into sight."""

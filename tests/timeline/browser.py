@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import tempfile
 import time
+import unittest
 
 LACKS = "FLOWBACK_TEST_HOST_LACKS"
 
@@ -153,3 +154,41 @@ class Browser:
                 if not url.startswith(("file:", "data:", "about:")):
                     found.append("asked for " + url)
         return found
+
+
+class PageTest(unittest.TestCase):
+    """Tests of pages that `make` writes into `folder`. A test fails if a page complains or asks a network."""
+
+    size = (1200, 800)  # of the window
+
+    @classmethod
+    def make(cls):
+        raise NotImplementedError
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.make()
+        cls.browser = Browser(*cls.size)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.browser.__exit__()
+        cls.folder.cleanup()
+
+    def setUp(self):
+        self.browser.events.clear()
+
+    def tearDown(self):
+        self.assertEqual(self.browser.problems(), [])
+
+    def open(self, page):
+        self.browser.open(page)
+        self.browser.drawn()
+
+    def ask(self, expression):
+        return self.browser.ask(expression)
+
+    def text(self, name):
+        """The words of an element, one a line."""
+        return self.ask(f"document.getElementById('{name}').innerText").replace("\t", "\n")

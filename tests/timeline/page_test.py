@@ -8,7 +8,6 @@ import os
 import re
 import subprocess
 import sys
-import tempfile
 import unittest
 import xml.etree.ElementTree
 
@@ -24,7 +23,7 @@ static volatile unsigned sum;
 __attribute__((noinline)) void inner_work(unsigned n) { for (unsigned i = 0; i < n; ++i) sum += i; }
 __attribute__((noinline)) void middle_work(unsigned n) { for (int i = 0; i < 4; ++i) inner_work(n); }
 __attribute__((noinline)) void outer_work(unsigned n) { middle_work(n); middle_work(2 * n); inner_work(n); }
-static void* thread_work(void* n) { outer_work((unsigned)(long)n); return NULL; }
+static void* thread_work(void* n) { outer_work(FACTOR * (unsigned)(long)n); return NULL; }
 int main(void) {
   pthread_t threads[3];
   for (long i = 0; i < 3; ++i) pthread_create(&threads[i], NULL, thread_work, (void*)(3000 * (i + 1)));
@@ -50,33 +49,23 @@ def read(path):
         return file.read()
 
 
-class Page(unittest.TestCase):
+class Page(browser.PageTest):
     @classmethod
-    def setUpClass(cls):
-        cls.folder = tempfile.TemporaryDirectory()
+    def make(cls):
         path = lambda name: os.path.join(cls.folder.name, name)
         with open(path("work.c"), "w", encoding="utf-8") as file:
             file.write(PROGRAM)
-        run("gcc", "-g", "-O1", "-pthread", "-o", path("work"), path("work.c"))
+        for name, factor in (("work", 1), ("waits", 50)):
+            run("gcc", "-g", "-O1", "-pthread", f"-DFACTOR={factor}", "-o", path(name), path("work.c"))
         cls.recording = path("work.data")
         run(FLOWBACK, "record", "-o", cls.recording, "--", path("work"))
         cls.page = path("work.html")
         run(FLOWBACK, "timeline", cls.recording, "--html", cls.page)
         cls.json = json.loads(run(FLOWBACK, "timeline", cls.recording, "--json"))
-        cls.browser = browser.Browser()
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.browser.__exit__()
-        cls.folder.cleanup()
 
     def setUp(self):
-        self.browser.events.clear()
-        self.browser.open(self.page)
-        self.browser.drawn()
-
-    def tearDown(self):
-        self.assertEqual(self.browser.problems(), [])
+        super().setUp()
+        self.open(self.page)
 
     def state(self, key):
         return self.browser.ask(f"timeline.state.{key}")
@@ -139,8 +128,7 @@ class Page(unittest.TestCase):
         page = os.path.join(self.folder.name, "cycles.html")
         run(FLOWBACK, "record", "--cyc", "-o", recording, "--", os.path.join(self.folder.name, "work"))
         run(FLOWBACK, "timeline", recording, "--html", page)
-        self.browser.open(page)
-        self.browser.drawn()
+        self.open(page)
         call = self.place("outer_work")
         self.browser.click(call["x"], call["y"])
         self.browser.drawn()
@@ -260,8 +248,7 @@ class Page(unittest.TestCase):
         path = os.path.join(self.folder.name, "many.html")
         with open(path, "w", encoding="utf-8") as file:
             file.write(text[:begin] + json.dumps(data) + text[end:])
-        self.browser.open(path)
-        self.browser.drawn()
+        self.open(path)
         milliseconds = self.browser.ask("""(() => {
           const begin = performance.now();
           for (let i = 0; i < 10; ++i) timeline.draw();
@@ -279,12 +266,60 @@ class Page(unittest.TestCase):
         path = os.path.join(self.folder.name, "hostile.html")
         with open(path, "w", encoding="utf-8") as file:
             file.write(text.replace('"outer_work"', quoted))
-        self.browser.open(path)
-        self.browser.drawn()
+        self.open(path)
         self.assertIsNone(self.browser.ask("window.harm"))
         call = self.place(hostile)
         self.browser.click(call["x"], call["y"])
         self.assertTrue(self.panel().startswith("</script>"))
+
+    def waits(self, *words):
+        """The timeline of the program whose other threads work for longer than the first one."""
+        recording = os.path.join(self.folder.name, "waits.data")
+        if not os.path.exists(recording):
+            run(FLOWBACK, "record", "-o", recording, "--", os.path.join(self.folder.name, "waits"))
+        return run(FLOWBACK, "timeline", recording, "--waits", *words)
+
+    def test_waits(self):
+        """The first thread waits for the end of the others."""
+        legend = "document.getElementById('legend').innerText"
+        self.assertNotIn("sleeping", self.ask(legend))
+        told = json.loads(self.waits("--json"))
+        page = os.path.join(self.folder.name, "waits.html")
+        self.waits("--html", page)
+        self.open(page)
+        for words in ("spinning", "sleeping"):
+            self.assertIn(words, self.ask(legend))
+        # Kinds 6 and 7 of the strip are the waits.
+        for kind, part in ((6, "spinning"), (7, "sleeping")):
+            drawn = self.ask("timeline.data.threads.map(({spans}) => spans.length.reduce((sum, length, i) => "
+                             f"sum + (spans.kind[i] === {kind} ? length : 0), 0)).reduce((a, b) => a + b)")
+            self.assertEqual(drawn, told["waits"][part])
+        whole = "timeline.data.threads.map(({spans}) => spans.length.reduce((a, b) => a + b, 0)).reduce((a, b) => a + b)"
+        self.assertEqual(self.ask(whole), sum(told["times"].values()))
+        x, y, length = self.ask("""(() => {
+          const lane = timeline.lanes.find(({thread}) => thread && thread.waits.length);
+          const wait = lane.thread.waits.reduce((a, b) => (b.length > a.length ? b : a));
+          const box = document.getElementById('canvas').getBoundingClientRect();
+          return [box.left + timeline.xOf(wait.begin + wait.length / 2), box.top + lane.y + 5 - timeline.state.top,
+                  wait.length];
+        })()""")
+        self.browser.click(x, y)
+        self.browser.drawn()
+        self.assertIn("join", self.panel().splitlines()[0])
+        self.assertIn("sleeping", self.panel())
+        self.assertRegex(self.text("tip"), r"^waited [\d.]+ \S+ for \S*join\S*\(\) called at work.c:\d+$")
+        self.picture("waits")
+        self.browser.click(x, y, count=2)
+        self.browser.drawn()
+        self.assertAlmostEqual(self.state("length"), 1.1 * length, delta=length / 100)
+
+    def test_waits_in_the_picture(self):
+        path = os.path.join(self.folder.name, "waits.svg")
+        self.waits("--svg", path)
+        root = xml.etree.ElementTree.parse(path).getroot()
+        titles = [e.text or "" for e in root.iter() if e.tag.endswith("title")]
+        self.assertTrue(any(t.startswith("waited ") and "join" in t for t in titles), titles)
+        self.assertTrue(any(e.get("class") == "sleeping" for e in root.iter()))
 
     def test_the_picture_is_one_and_shows(self):
         path = os.path.join(self.folder.name, "work.svg")

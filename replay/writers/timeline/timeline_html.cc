@@ -6,6 +6,7 @@
 
 #include "replay/writers/page/page_parts.h"
 #include "replay/writers/timeline/timeline_view.h"
+#include "replay/writers/timeline/timeline_waits.h"
 #include "replay/writers/writers.h"
 
 namespace flowback {
@@ -52,7 +53,9 @@ class PageWriter {
     Array("cpus", view_.cpus.size(), [&](size_t i) { return Cpu(view_.cpus[i]); });
     out() += ",\n";
     Array("functions", timeline.functions.size(), [&](size_t i) { return Function(i); });
-    out() += ",\n\"threads\":[";
+    out() += ",\n";
+    if (view_.waits != nullptr) WriteSites();
+    out() += "\"threads\":[";
     bool first = true;
     for (const ThreadTimeline* thread : ByLife(timeline)) {
       if (thread->strip.empty()) continue;
@@ -134,6 +137,7 @@ class PageWriter {
     }
     out() += '}';
     WriteSpans(thread);
+    if (view_.waits != nullptr) WriteWaits(thread);
     out() += '}';
   }
 
@@ -145,24 +149,56 @@ class PageWriter {
   void WriteSpans(const ThreadTimeline& thread) {
     const Timeline& timeline = *view_.timeline;
     out() += ',';
-    if (thread.spans.size() > kMostSpans) {
-      constexpr size_t kKinds = std::size(kAllTimeClasses);
-      Array("strip", thread.strip.size() * kKinds,
-            [&](size_t i) { return std::to_string(thread.strip[i / kKinds].times[i % kKinds]); });
+    std::vector<PartStretch> spans;
+    bool has_many = thread.spans.size() > kMostSpans ||
+                    (view_.waits != nullptr && WaitsOf(view_, thread).has_too_many_spans);
+    if (!has_many) spans = PartStretchesOf(view_, thread);
+    has_many = has_many || spans.size() > kMostSpans;
+    if (has_many) {
+      const size_t kinds = PartsOf(view_);
+      Array("strip", thread.strip.size() * kinds,
+            [&](size_t i) { return std::to_string(PartsOf(view_, thread, i / kinds)[i % kinds]); });
       return;
     }
     const auto cut = [&](uint64_t time) { return std::clamp(time, timeline.begin, timeline.end); };
     out() += "\"spans\":{";
-    Array("begin", thread.spans.size(),
-          [&](size_t i) { return std::to_string(cut(thread.spans[i].begin) - timeline.begin); });
+    Array("begin", spans.size(),
+          [&](size_t i) { return std::to_string(cut(spans[i].begin) - timeline.begin); });
     out() += ',';
-    Array("length", thread.spans.size(), [&](size_t i) {
-      return std::to_string(cut(thread.spans[i].end) - cut(thread.spans[i].begin));
-    });
+    Array("length", spans.size(),
+          [&](size_t i) { return std::to_string(cut(spans[i].end) - cut(spans[i].begin)); });
     out() += ',';
-    Array("kind", thread.spans.size(),
-          [&](size_t i) { return std::to_string(static_cast<unsigned>(thread.spans[i].kind)); });
+    Array("kind", spans.size(), [&](size_t i) { return std::to_string(spans[i].part); });
     out() += '}';
+  }
+
+  // Writes the names of the waits' sites.
+  void WriteSites() {
+    const LockReport& report = *view_.waits->report;
+    Array("sites", report.sites.size(), [&](size_t i) {
+      return QuotedInScript(
+          NameWords(WordsOf(*view_.waits, report.sites[i]).Short(), kMostNameColumns));
+    });
+    out() += ",\n";
+  }
+
+  void WriteWaits(const ThreadTimeline& thread) {
+    const std::vector<const LockWait*> waits = LongestWaits(view_, thread);
+    out() += ",\n\"waits\":[";
+    for (size_t i = 0; i < waits.size(); ++i) {
+      const LockWait& wait = *waits[i];
+      const bool is_held = wait.holder != LockWait::kNoThread;
+      const uint64_t begin = std::clamp(wait.begin.time, view_.timeline->begin, wait.end.time);
+      out() += fmt::format(
+          "{}{{\"begin\":{},\"length\":{},\"time\":{},\"sleeping\":{},\"trips\":{},\"site\":{},"
+          "\"holder\":{},\"certain\":{}}}",
+          i == 0 ? "" : ",\n", begin - view_.timeline->begin, wait.end.time - begin, wait.time(),
+          wait.sleeping, wait.trips, wait.site,
+          is_held ? QuotedInScript(ThreadWords(*view_.waits, wait.holder)) : "null",
+          wait.is_certain);
+      sink_.Commit();
+    }
+    out() += ']';
   }
 
   const TimelineView& view_;

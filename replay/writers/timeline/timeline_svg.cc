@@ -7,6 +7,7 @@
 
 #include "replay/writers/text/xml.h"
 #include "replay/writers/timeline/timeline_view.h"
+#include "replay/writers/timeline/timeline_waits.h"
 #include "replay/writers/writers.h"
 
 namespace flowback {
@@ -31,8 +32,14 @@ constexpr std::string_view kPictureStyle =
     ".kernel{fill:#3f5878}.executing{fill:#5c940d}.filtered{fill:#4a463c}\n"
     ".c{stroke:#14171c;filter:brightness(.62)}}\n"
     "</style>\n";
-constexpr const char* kClassNames[] = {"executing", "off",      "kernel",
-                                       "lost",      "filtered", "undecodable"};
+constexpr std::string_view kWaitStyle =
+    "<style>\n"
+    ".spinning{fill:#e8590c}.sleeping{fill:#748ffc}.w{fill-opacity:0}\n"
+    "@media(prefers-color-scheme:dark){.spinning{fill:#d9480f}.sleeping{fill:#4c6ef5}}\n"
+    "</style>\n";
+constexpr const char* kPartNames[] = {"executing", "off",         "kernel",   "lost",
+                                      "filtered",  "undecodable", "spinning", "sleeping"};
+static_assert(std::size(kPartNames) == kTimeParts);
 
 // The same for the same name, in every picture.
 unsigned HueOf(std::string_view name) {
@@ -61,6 +68,7 @@ class SvgWriter {
         "viewBox=\"0 0 {0} {1:.0f}\">\n<title>{2}</title>\n",
         kWidth, height, InMarkup("flowback timeline of " + NameWords(view_.input, 200)));
     out() += kPictureStyle;
+    if (view_.waits != nullptr) out() += kWaitStyle;
     WriteSaid();
     double y = top;
     WriteAxis(y, height - 24);
@@ -151,6 +159,7 @@ class SvgWriter {
   void WriteThread(const ThreadTimeline& thread, double y) {
     WriteName(NameOf(view_, thread), y + 11);
     WriteStrip(thread, y);
+    WriteWaits(thread, y);
     const size_t rows = RowsOf(thread);
     for (const TimelineCall& call : thread.calls)
       if (call.depth < rows && WidthOf(call.begin, call.end) >= kLeast)
@@ -159,8 +168,9 @@ class SvgWriter {
 
   // In so many steps: columns that look the same are one.
   static constexpr int kSteps = 40;
-  using Heights = std::array<int, std::size(kAllTimeClasses)>;
-  static Heights HeightsOf(const ClassTimes& times) {
+  using Heights = std::array<int, kTimeParts>;
+  Heights HeightsOf(const ThreadTimeline& thread, size_t column) const {
+    const TimeParts times = PartsOf(view_, thread, column);
     Heights heights{};
     double all = 0;
     for (const uint64_t time : times) all += static_cast<double>(time);
@@ -169,15 +179,15 @@ class SvgWriter {
     return heights;
   }
 
-  // In each column the classes lie one above the other, as much of it as was theirs.
+  // In each column the parts lie one above the other, as much of it as was theirs.
   void WriteStrip(const ThreadTimeline& thread, double y) {
     const auto columns = static_cast<double>(thread.strip.size());
     const double wide = (kWidth - kNames - 10) / columns;
-    std::string paths[std::size(kAllTimeClasses)];
+    std::string paths[kTimeParts];
     for (size_t i = 0; i < thread.strip.size();) {
-      const Heights heights = HeightsOf(thread.strip[i].times);
+      const Heights heights = HeightsOf(thread, i);
       size_t end = i + 1;
-      while (end < thread.strip.size() && HeightsOf(thread.strip[end].times) == heights) ++end;
+      while (end < thread.strip.size() && HeightsOf(thread, end) == heights) ++end;
       const double x = kNames + static_cast<double>(i) * wide;
       double at = y;
       for (size_t kind = 0; kind < heights.size(); ++kind) {
@@ -191,7 +201,19 @@ class SvgWriter {
     }
     for (size_t kind = 0; kind < std::size(paths); ++kind)
       if (!paths[kind].empty())
-        out() += fmt::format("<path class=\"{}\" d=\"{}\"/>\n", kClassNames[kind], paths[kind]);
+        out() += fmt::format("<path class=\"{}\" d=\"{}\"/>\n", kPartNames[kind], paths[kind]);
+  }
+
+  // The words of each wait, where the mouse is on it.
+  void WriteWaits(const ThreadTimeline& thread, double y) {
+    for (const LockWait* wait : LongestWaits(view_, thread)) {
+      const double wide = WidthOf(wait->begin.time, wait->end.time);
+      if (wide < kLeast) continue;
+      out() += fmt::format(
+          "<rect class=\"w\" x=\"{:.2f}\" y=\"{:.1f}\" width=\"{:.2f}\" height=\"{}\">"
+          "<title>{}</title></rect>\n",
+          X(wait->begin.time), y, wide, kStrip, InMarkup(NameWords(WaitWords(view_, *wait), 400)));
+    }
   }
 
   std::string CyclesOf(const TimelineCall& call) const {
@@ -217,13 +239,17 @@ class SvgWriter {
 
   void WriteLegend(double y) {
     double x = kNames;
-    for (const TimeClass kind : kAllTimeClasses) {
-      const auto number = static_cast<size_t>(kind);
-      if (timeline_.times[number] == 0) continue;
+    TimeParts all{};
+    for (const ThreadTimeline& thread : timeline_.threads) {
+      const TimeParts parts = PartsOf(view_, thread);
+      for (size_t part = 0; part < kTimeParts; ++part) all[part] += parts[part];
+    }
+    for (size_t number = 0; number < kTimeParts; ++number) {
+      if (all[number] == 0) continue;
       out() += fmt::format(
           "<rect x=\"{0:.0f}\" y=\"{1:.0f}\" width=\"10\" height=\"10\" class=\"{2}\"/>"
           "<text x=\"{3:.0f}\" y=\"{4:.0f}\" class=\"faint\">{5}</text>\n",
-          x, y - 9, kClassNames[number], x + 14, y, Name(kind));
+          x, y - 9, kPartNames[number], x + 14, y, PartName(number));
       x += 90;
     }
   }

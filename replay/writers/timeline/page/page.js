@@ -4,6 +4,10 @@ const canvas = document.getElementById('canvas');
 const panel = document.getElementById('panel');
 const CLASSES = ['executing', 'off', 'kernel', 'lost', 'filtered', 'undecodable'];
 const WORDS = ['executing', 'off-CPU', 'kernel', 'lost', 'filtered', 'undecodable'];
+if (data.sites) {  // --waits
+  CLASSES.push('spinning', 'sleeping');
+  WORDS.push('spinning', 'sleeping');
+}
 const NAMES = 150, STRIP = 14, ROW = 16, GAP = 10, AXIS = 22, CPU = 12;
 const LEAST = 20;  // of the time's units in the whole width
 const whole = Math.max(data.end - data.begin, 1);
@@ -28,10 +32,12 @@ const view = zoomable(canvas, {
   whole, least: LEAST, left: NAMES, bottom: below, draw, at: callAt, click: select,
   hover(event, hit) {
     if (!hit) return tip.hide();
+    if (hit.wait) return tip.show(event, wordsOfWait(hit.wait));
     const calls = hit.thread.calls;
     tip.show(event, data.functions[calls.fn[hit.call]].name.slice(0, 400) + ', ' + duration(calls.duration[hit.call]));
   },
   open(hit) {
+    if (hit.wait) return view.show(hit.wait.begin - hit.wait.length * 0.05, hit.wait.length * 1.1);
     const calls = hit.thread.calls;
     view.show(calls.begin[hit.call] - calls.duration[hit.call] * 0.05, calls.duration[hit.call] * 1.1);
   },
@@ -48,12 +54,32 @@ function readColors() {
 function drawThread({ thread, rows }, y) {
   if (thread.spans) drawSpans(view, thread.spans, y, STRIP, kinds);
   else drawShares(view, thread.strip, whole, y, STRIP, kinds);
+  if (thread.waits) drawWaits(thread.waits, y);
   const selected = state.selected && state.selected.thread === thread ? state.selected.call : null;
   rows.forEach((row, depth) => {
     const at = y + STRIP + 2 + depth * ROW;
     if (at + ROW > AXIS && at < view.height)
       drawCalls(view, row, thread.calls, at, ROW, { functions: data.functions, colors, selected });
   });
+}
+
+// The names of waits that are wide enough, and a frame around the one that is selected. The strip shows their colours.
+function drawWaits(waits, y) {
+  const { context, left, width } = view;
+  for (const wait of waits) {
+    if (wait.begin > state.begin + state.length) break;
+    const x = Math.max(view.xOf(wait.begin), left), right = Math.min(view.xOf(wait.begin + wait.length), width);
+    if (right < left) continue;
+    if (right - x > 60) {
+      context.fillStyle = colors.front;
+      drawText(context, data.sites[wait.site], x + 3, y + 11, right - x - 4);
+    }
+    if (state.selected && state.selected.wait === wait) {
+      context.strokeStyle = colors.front;
+      context.lineWidth = 2;
+      context.strokeRect(x, y, Math.max(right - x, 2), STRIP);
+    }
+  }
 }
 
 function draw() {
@@ -69,13 +95,36 @@ function callAt(x, y) {
   if (x < NAMES || y < AXIS) return null;
   const at = y + state.top;
   for (const lane of lanes) {
-    if (lane.cpu || at < lane.y + STRIP + 2 || at >= lane.y + lane.height) continue;
+    if (lane.cpu || at < lane.y || at >= lane.y + lane.height) continue;
+    if (at < lane.y + STRIP + 2) return waitAt(lane.thread, view.timeOf(x));
     const row = lane.rows[Math.floor((at - lane.y - STRIP - 2) / ROW)];
     if (!row) return null;
     const call = nearestCall(view, row, lane.thread.calls, view.timeOf(x));
     return call === null ? null : { thread: lane.thread, call };
   }
   return null;
+}
+
+function waitAt(thread, time) {
+  const slack = 3 * view.pixel();
+  let best = null, least = Infinity;
+  for (const wait of thread.waits || []) {
+    const off = Math.max(wait.begin - time, time - wait.begin - wait.length, 0);
+    if (off > slack || off > least || (off === least && best && wait.length > best.length)) continue;
+    best = wait;
+    least = off;
+  }
+  return best && { thread, wait: best };
+}
+function wordsOfWait(wait) {
+  const held = wait.holder === null ? '' : `, ${wait.certain ? '' : 'perhaps '}held by ${wait.holder}`;
+  return `waited ${duration(wait.time)} for ${data.sites[wait.site].slice(0, 400)}${held}`;
+}
+function figuresOfWait({ thread, wait }) {
+  const figures = [['thread', thread.name], ['begins', '+' + duration(wait.begin)], ['waited', duration(wait.time)],
+    ['spinning', duration(wait.time - wait.sleeping)], ['sleeping', duration(wait.sleeping)], ['trips', count(wait.trips)]];
+  if (wait.holder !== null) figures.push([wait.certain ? 'held by' : 'perhaps held by', wait.holder]);
+  return figures;
 }
 
 // The upper limit is one only where the cycles of all instructions are told. What is proven to a
@@ -123,9 +172,10 @@ function select(hit) {
   panel.replaceChildren();
   view.redraw();
   if (!hit) {
-    panel.textContent = 'Click a call for its figures.';
+    panel.textContent = data.sites ? 'Click a call or a wait for its figures.' : 'Click a call for its figures.';
     return;
   }
+  if (hit.wait) return panel.append(figureHeading(data.sites[hit.wait.site]), figureList(figuresOfWait(hit)));
   const fn = data.functions[hit.thread.calls.fn[hit.call]];
   panel.append(figureHeading(fn.name), figureList(figuresOfCall(hit, fn)));
   if (fn.text) panel.append(figureCode(fn.text));
@@ -187,5 +237,5 @@ readColors();
 select(null);
 view.start();
 // For tests, and for who looks closer in a browser's console.
-window.timeline = { data, state, ownCycles, lanes, xOf: view.xOf, timeOf: view.timeOf, draw,
+window.timeline = { data, state, ownCycles, lanes, wordsOfWait, xOf: view.xOf, timeOf: view.timeOf, draw,
   yOf: (lane, depth) => lane.y + STRIP + 2 + depth * ROW - state.top + ROW / 2 };
