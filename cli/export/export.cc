@@ -14,6 +14,7 @@
 #include "cli/branches/prepare.h"
 #include "cli/command.h"
 #include "cli/export/profile_choice.h"
+#include "cli/locks/lock_search.h"
 #include "cli/reading/reader_options.h"
 #include "cli/reading/reading_command.h"
 #include "cli/reading/reading_job.h"
@@ -21,6 +22,7 @@
 #include "cli/text/format_list.h"
 #include "cli/text/status.h"
 #include "replay/writers/export/export_input.h"
+#include "replay/writers/locks/locks_view.h"
 #include "replay/writers/writers.h"
 
 namespace flowback::cli {
@@ -31,6 +33,7 @@ struct ExportOptions {
   std::string format;
   std::string object;
   std::string instance;  // a number of a slow instance
+  bool waits = false;
 };
 
 template <class Function>
@@ -70,6 +73,7 @@ class ExportJob final : public ReadingJob {
     const Result<const Writer*> writer = FindExport(options_.format);
     if (!writer) return Fail(writer.error());
     writer_ = *writer;
+    if (options_.waits) return OpenForLocks(opened_);
     if (Writes<SamplesWriter>(*writer_)) return PrepareSamples();
     if (Status status = PrepareBranches(opened_); !status) return status;
     return options_.instance.empty() ? Status() : PrepareInstance();
@@ -91,7 +95,7 @@ class ExportJob final : public ReadingJob {
     return opened_.LoadCode();
   }
   Status Gather() override {
-    if (!Writes<ProfileWriter>(*writer_)) return {};
+    if (options_.waits || !Writes<ProfileWriter>(*writer_)) return {};
     Result<CompilerProfile> profile = ChooseProfile(opened_, options_.object, part_);
     if (!profile) return Fail(profile.error());
     profile_ = *std::move(profile);
@@ -99,10 +103,29 @@ class ExportJob final : public ReadingJob {
   }
   bool MeetsAllLosses() const override { return true; }
   Status Run(Output& output) override {
+    if (options_.waits) return WriteWaits(output);
     if (ProfileWriter* const write = writer_->As<ProfileWriter>())
       return write({profile_, opened_.options().search, &Warn}, output);
     if (SamplesWriter* const write = writer_->As<SamplesWriter>()) return write({opened_}, output);
     return WriteFlow(*writer_->As<FlowWriter>(), output);
+  }
+  Status WriteWaits(Output& output) {
+    constexpr uint64_t kPasses = 2;  // for the times and for the waits
+    const WorkProgress progress = opened_.ShowProgress("export", kPasses * opened_.trace_bytes());
+    const TimelineSources sources = opened_.TimelineInput();
+    const LockOptions how{.threads = options_.reader.ThreadCount(),
+                          .in_flight = options_.reader.in_flight,
+                          .paths = true,
+                          .worst = 0};
+    const Result<LockReport> report =
+        SearchLocks(opened_, sources, FlowsOf(opened_.threads().owners()), how);
+    if (!report) return Fail(report.error());
+    LocksView view;
+    view.report = &*report;
+    view.threads = &opened_.threads();
+    view.input = opened_.InputName();
+    FindWriter<LocksWriter>(options_.format)->write(view, output);
+    return {};
   }
   Status WriteFlow(FlowWriter& write, Output& output) {
     const uint64_t passes = &write == &WritePerf ? 2 : 1;
@@ -138,6 +161,16 @@ Status CheckInstance(const ExportOptions& options) {
                   .Remedy("--to brstack or another format of whole flow"));
 }
 
+// Formats of code and of branches have no place for them.
+Status CheckWaits(const ExportOptions& options) {
+  const auto writer = FindExport(options.format);
+  if (!options.waits || !writer || FindWriter<LocksWriter>(options.format)) return {};
+  return Fail(Error(ErrorCode::kUsage,
+                    fmt::format("--waits does not apply to --to {}, which has no place for them",
+                                options.format))
+                  .Remedy("--to folded --waits"));
+}
+
 void AddExportOptions(CLI::App& app, ExportOptions& options, ReaderWords&) {
   app.add_option("--to", options.format, "the format: " + SummariesOf(Exports()));
   app.add_option("--object", options.object,
@@ -145,11 +178,16 @@ void AddExportOptions(CLI::App& app, ExportOptions& options, ReaderWords&) {
   app.add_option("--instance", options.instance,
                  "only the Nth slowest instance that the last `spikes` of the recording found, "
                  "exact to the instruction");
+  app.add_flag(
+      "--waits", options.waits,
+      "with --to folded: the call paths in which threads waited for each other, as `locks` "
+      "finds them, with their times");
 }
 
 Status UnderstandExport(const CLI::App&, ExportOptions& options) {
   if (Status status = CheckObject(options); !status) return status;
   if (Status status = CheckInstance(options); !status) return status;
+  if (Status status = CheckWaits(options); !status) return status;
   if (options.reader.time.empty() && !options.reader.json) return {};
   return Fail(Error(ErrorCode::kUsage,
                     "export writes the whole recording in the format that --to names: "

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""timeline_test.py FLOWBACK CONTENDED RECORDINGS: `timeline --waits` tells the same times as `locks`, and they are parts
-of the threads' time. CONTENDED is a program whose threads wait for each other, spinning and sleeping."""
+"""timeline_test.py FLOWBACK CONTENDED RECORDINGS: `timeline --waits` and `export --waits` tell the same times as `locks`, and
+they are parts of the threads' time. CONTENDED is a program whose threads wait for each other, spinning and sleeping."""
 
 import json
 import os
@@ -91,6 +91,27 @@ class Timeline(unittest.TestCase):
         self.assertIn("No thread waited for another one.", run("timeline", *self.cache, tiny, "--waits"))
         told = self.timeline("--waits", recording=tiny)
         self.assertEqual((told["waits"]["spinning"], told["waits"]["sleeping"]), (0, 0))
+
+    def test_folded_paths(self):
+        sums = {"spinning": 0, "sleeping": 0}
+        lines = run("export", *self.cache, "--to", "folded", "--waits", self.recording).splitlines()
+        for line in lines:
+            path, time = line.rsplit(" ", 1)
+            frames = path.split(";")
+            sums[frames[-1].strip("[]")] += int(time)
+            self.assertGreater(int(time), 0)
+        self.assertEqual(sums, {part: self.locks["waits"][part] for part in sums})
+        self.assertTrue(any(line.startswith("__clone;start_thread;") and ";__pthread_mutex_lock;[sleeping] " in line
+                            for line in lines), lines)
+        self.assertEqual(run("export", *self.cache, "--to", "folded", "--waits", f"{RECORDINGS}/tiny.data"), "")
+
+    def test_formats_without_a_place_for_waits(self):
+        for name in ("autofdo", "bolt", "brstack", "perf"):
+            done = subprocess.run([FLOWBACK, "export", "--to", name, "--waits", self.recording], capture_output=True,
+                                  text=True, check=False)
+            self.assertEqual((done.returncode, done.stdout), (2, ""), done)
+            self.assertIn(f"--waits does not apply to --to {name}", done.stderr)
+            self.assertIn("\n  try: --to folded --waits", done.stderr)
 
     def test_what_it_does_not_go_with(self):
         for words in (["--at", "50%"], ["--overview"]):
