@@ -5,9 +5,9 @@
 #include <array>
 #include <utility>
 
+#include "base/linux_waiting_calls.h"
 #include "decode/instruction/classify.h"
 #include "flowback/decode/code_image.h"
-#include "replay/locks/waiting_calls.h"
 
 namespace flowback {
 namespace {

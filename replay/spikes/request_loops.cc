@@ -4,10 +4,9 @@
 #include <algorithm>
 #include <map>
 #include <optional>
-#include <string_view>
 #include <tuple>
 
-#include "base/linux_call_names.h"
+#include "base/linux_waiting_calls.h"
 #include "flowback/replay/call_stack.h"
 #include "flowback/replay/player.h"
 #include "replay/calls/exec_times.h"
@@ -21,17 +20,6 @@ constexpr uint64_t kLeastCalls = 16;
 constexpr uint64_t kLeastGrowth = 8;
 constexpr uint64_t kLeastShare = 50;  // a fiftieth
 constexpr size_t kDeepest = 64;       // a handler lies no deeper
-
-// System calls in which servers wait for work.
-bool IsWait(uint32_t number, LinuxAbi abi) {
-  constexpr std::string_view kWaits[] = {
-      "read",      "readv",           "recvfrom",       "recvmsg",        "recvmmsg",
-      "accept",    "accept4",         "poll",           "ppoll",          "select",
-      "pselect6",  "epoll_wait",      "epoll_pwait",    "epoll_pwait2",   "futex",
-      "nanosleep", "clock_nanosleep", "io_getevents",   "io_uring_enter", "rt_sigtimedwait",
-      "wait4",     "msgrcv",          "mq_timedreceive"};
-  return std::ranges::find(kWaits, LinuxCallName(number, abi)) != std::end(kWaits);
-}
 
 class LoopTeller final : public CallListener {
  public:
@@ -75,7 +63,7 @@ class LoopTeller final : public CallListener {
   }
   void OnGap(const UntracedGap& gap, size_t) override {
     if (gap.cause != UntracedGap::Cause::kSystemCall || !gap.call_number) return;
-    if (!IsWait(*gap.call_number, gap.call_abi)) return;
+    if (!CanIdle(*gap.call_number, gap.call_abi)) return;
     for (size_t i = 0; i < nodes_.size(); ++i) {
       if (i != 0 && nodes_[i] == nodes_[i - 1]) continue;
       ++sums_[nodes_[i]].waits;
