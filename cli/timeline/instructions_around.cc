@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
+#include <system_error>
 
 #include "cli/listing/instruction_text.h"
 #include "cli/listing/source_columns.h"
@@ -22,15 +24,15 @@ class AroundPrinter {
 
   // False: the thread's flow does not reach there.
   bool Print(FlowIndex& index, const IndexedThread& thread) {
-    const uint64_t tsc = plan_.spike == nullptr ? FirstTscAt(thread) : 0;
-    if (plan_.spike == nullptr && tsc == 0) return false;
+    const uint64_t tsc = plan_.instruction ? 0 : FirstTscAt(thread);
+    if (!plan_.instruction && tsc == 0) return false;
     ThreadCursor cursor(index, thread);
-    if (plan_.spike != nullptr)
-      cursor.ToInstruction(plan_.spike->instance.first_instruction);
+    if (plan_.instruction)
+      cursor.ToInstruction(*plan_.instruction);
     else
       cursor.ToTime(tsc);
     const bool behind = cursor.kind() == ThreadCursor::Kind::kEnd;
-    if (plan_.spike != nullptr && behind) return false;
+    if (plan_.instruction && behind) return false;
     for (uint64_t i = 0; i < plan_.around; ++i)
       if (!cursor.Previous(ThreadCursor::Kind::kInstruction)) break;
     if (!plan_.json) PrintHeader(thread);
@@ -62,8 +64,7 @@ class AroundPrinter {
     return all <= kShort ? all + plan_.around : plan_.around;
   }
   bool IsThere(const ThreadCursor& cursor, uint64_t tsc) const {
-    return plan_.spike == nullptr ? cursor.tsc() >= tsc
-                                  : cursor.number() >= plan_.spike->instance.first_instruction;
+    return plan_.instruction ? cursor.number() >= *plan_.instruction : cursor.tsc() >= tsc;
   }
 
   // The first time-stamp that is not before the time asked for; 0: the thread has no flow then.
@@ -222,6 +223,26 @@ class AroundPrinter {
 };
 
 }  // namespace
+
+LineLayout LayoutAround(bool json) {
+  return {.fields = Fields()
+                        .Add(Field::kIp)
+                        .Add(Field::kInsn)
+                        .Add(Field::kSym)
+                        .Add(Field::kSymoff)
+                        .Add(Field::kDso)
+                        .Add(Field::kSrcline),
+          .json = json};
+}
+
+std::optional<uint64_t> ParseInstructionNumber(std::string_view word) {
+  if (!word.starts_with('#')) return std::nullopt;
+  uint64_t number = 0;
+  const char* const end = word.data() + word.size();
+  const auto [rest, error] = std::from_chars(word.data() + 1, end, number);
+  if (error != std::errc() || rest != end) return std::nullopt;
+  return number;
+}
 
 size_t PrintInstructionsAround(const AroundPlan& plan, FlowIndex& index,
                                const std::vector<size_t>& threads, const PrintSettings& settings,

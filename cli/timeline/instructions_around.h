@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli/listing/print_settings.h"
@@ -18,12 +20,21 @@ struct AroundPlan {
   uint64_t around = 0;  // instructions before it, and as many from it on
   bool json = false;
   std::string input;
-  // Around this instance's first instruction instead. All of a short one is shown.
+  // Around the instruction of this number of each thread instead.
+  std::optional<uint64_t> instruction{};
+  // The instance that begins with that instruction. All of a short one is shown.
   const NamedSpike* spike = nullptr;
 };
 
-// Of those threads of the index whose flow reaches there; `settings` name the code, and the columns
-// ip, insn, symbol and source line. Returns how many threads there were.
+// Returns N of "#N", as `locks` counts the instructions of a thread; empty: the word is no such
+// number.
+std::optional<uint64_t> ParseInstructionNumber(std::string_view word);
+
+// Returns the columns ip, insn, symbol and source line.
+LineLayout LayoutAround(bool json);
+
+// Of those threads of the index whose flow reaches there; `settings` name the code, and those
+// columns. Returns how many threads there were.
 size_t PrintInstructionsAround(const AroundPlan& plan, FlowIndex& index,
                                const std::vector<size_t>& threads, const PrintSettings& settings,
                                Output& output);

@@ -121,7 +121,8 @@ class TimelineJob final : public ReadingJob {
   std::optional<NamePattern> pattern_;
   TimeSpan span_;
   std::optional<uint64_t> at_;
-  std::optional<NamedSpike> spike_;  // that --at names
+  std::optional<NamedSpike> spike_;      // that --at names
+  std::optional<uint64_t> instruction_;  // likewise
   std::vector<const ThreadFlow*> flows_;
   std::optional<TimelineSources> sources_;
   std::optional<KeptTimeline> kept_;
@@ -170,6 +171,12 @@ Status TimelineJob::UnderstandAt() {
     if (!spike) return Fail(spike.error());
     spike_ = *std::move(spike);
     at_ = spike_->instance.begin.time;
+    instruction_ = spike_->instance.first_instruction;
+    return {};
+  }
+  instruction_ = ParseInstructionNumber(words_.at);
+  if (instruction_) {
+    at_ = 0;
     return {};
   }
   const Result<TimeSpan> at = ParseTimeSpan(words_.at + ",", opened_.recording(), opened_.clock());
@@ -177,7 +184,7 @@ Status TimelineJob::UnderstandAt() {
     return Fail(Error(ErrorCode::kUsage, fmt::format("--at: can't understand '{}'", words_.at))
                     .Remedy("--at TIME as listings print it, e.g. 969388.25 (seconds), with a "
                             "unit, or per cent of the recording: --at 50%; --at spike:1 after "
-                            "`spikes`"));
+                            "`spikes`; --at '#7': the instruction with 7 of its thread before it"));
   at_ = at->begin;
   return {};
 }
@@ -234,21 +241,18 @@ Status TimelineJob::ShowAround(Output& output) {
     if (spike_ ? IsOfSpike(index->threads()[i]) : wanted.contains(index->threads()[i].tid))
       shown.push_back(i);
   PrintSettings settings;
-  settings.layout = {.fields = Fields()
-                                   .Add(Field::kIp)
-                                   .Add(Field::kInsn)
-                                   .Add(Field::kSym)
-                                   .Add(Field::kSymoff)
-                                   .Add(Field::kDso)
-                                   .Add(Field::kSrcline),
-                     .json = words_.reader.json};
+  settings.layout = LayoutAround(words_.reader.json);
   Connect(settings, opened_, names_);
   const AroundPlan plan{.time = *at_,
                         .around = words_.around,
                         .json = words_.reader.json,
                         .input = words_.reader.InputName(),
+                        .instruction = instruction_,
                         .spike = spike_ ? &*spike_ : nullptr};
-  if (PrintInstructionsAround(plan, *index, shown, settings, output) == 0)
+  if (PrintInstructionsAround(plan, *index, shown, settings, output) != 0) return {};
+  if (instruction_)
+    Warn(fmt::format("{}: --at {}: no thread has that many instructions", plan.input, words_.at));
+  else
     WarnOfEmptySpan(opened_.recording(), opened_.clock(), {.begin = *at_, .end = *at_},
                     words_.reader, false);
   return {};
@@ -433,9 +437,11 @@ void AddTimelineOptions(CLI::App& app, TimelineWords& words, ReaderWords& reader
                  "calls) (time; of emulated recordings instructions)")
       ->check(CLI::IsMember({"time", "instructions", "calls", "total"}));
   app.add_option("--top", words.top, "so many lines of each profile (20)");
-  app.add_option("--at", words.at,
-                 "the single instructions at that time, with their proven intervals; a time as for "
-                 "--time, or spike:N: where the Nth slowest instance of the last `spikes` begins");
+  app.add_option(
+      "--at", words.at,
+      "the single instructions at that time, with their proven intervals; a time as for "
+      "--time; or spike:N: where the Nth slowest instance of the last `spikes` begins; or '#N': "
+      "at the instruction of a thread (--tid) before which it has N");
   app.add_flag("--overview", words.overview,
                "what the recording's index alone can tell: soon, also of a long one, and without "
                "calls");

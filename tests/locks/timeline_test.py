@@ -113,6 +113,23 @@ class Timeline(unittest.TestCase):
             self.assertIn(f"--waits does not apply to --to {name}", done.stderr)
             self.assertIn("\n  try: --to folded --waits", done.stderr)
 
+    def test_the_instruction_at_which_a_wait_begins(self):
+        recording = f"{RECORDINGS}/changes.data"
+        wait = json.loads(run("locks", *self.cache, recording, "--json"))["worst"][0]
+        number = wait["first_instruction"]
+        lines = [json.loads(line) for line in run("timeline", *self.cache, recording, "--at", f"#{number}", "--tid",
+                                                  str(wait["tid"]), "--around", "1", "--json").splitlines()]
+        told = [line for line in lines if line.get("type") == "instruction"]
+        self.assertEqual([(each["number"], each["here"]) for each in told], [(number - 1, False), (number, True)])
+        self.assertEqual(told[0]["insn"], "syscall")
+        for word in ("#", "#x", "#-1", "#1x", "#99999999999999999999"):
+            done = subprocess.run([FLOWBACK, "timeline", recording, "--at", word], capture_output=True, text=True,
+                                  check=False)
+            self.assertEqual((done.returncode, done.stdout), (2, ""), done)
+        done = subprocess.run([FLOWBACK, "timeline", recording, "--at", "#99999999"], capture_output=True, text=True,
+                              check=False)
+        self.assertIn("no thread has that many instructions", done.stderr)
+
     def test_what_it_does_not_go_with(self):
         for words in (["--at", "50%"], ["--overview"]):
             done = subprocess.run([FLOWBACK, "timeline", self.recording, "--waits", *words], capture_output=True,

@@ -88,6 +88,7 @@ TEST(LockSentences, WithoutTimesOfTripsAlone) {
   EXPECT_TRUE(text.contains("The trace has no times")) << text;
   EXPECT_FALSE(text.contains("longest waits") || text.contains(" ns")) << text;
   EXPECT_TRUE(text.contains("waits with most trips")) << text;
+  EXPECT_TRUE(text.contains(" --at '#")) << text;
 }
 
 TEST(LockSentences, EmulatedTimesAreNoneOfAnUndisturbedRun) {

@@ -313,13 +313,14 @@ void TextPrinter::PrintLoops() {
 }
 
 void TextPrinter::PrintHints() {
-  if (report_.worst.empty() || !report_.has_times) return;
+  if (report_.worst.empty()) return;
   const LockWait& wait = report_.worst.front();
   const int32_t tid = report_.threads[wait.thread].tid;
   if (tid < 0) return;
+  const std::string at = report_.has_times ? MomentOf(wait) : fmt::format("'#{}'", wait.position);
   out_ += fmt::format(
       "\n`flowback timeline {} --at {} --tid {}` shows the instructions of the first of these.\n",
-      view_.input, MomentOf(wait), tid);
+      view_.input, at, tid);
 }
 
 }  // namespace
