@@ -72,6 +72,7 @@ class EmulatedProcess {
   void OnThreadMade(unsigned vcpu, const std::optional<ThreadMaker>& maker);
   // The calling thread.
   ThreadMaker AsMaker() const;
+  CodeMode mode() const { return setup_.mode; }
   // The block was translated. What to pass to OnBlock when it runs.
   Block& OnTranslated(uint64_t start, uint64_t base, Bytes code, std::vector<uint8_t> lengths);
   // Of such a block, the instructions before which recording may be switched, by number, and what

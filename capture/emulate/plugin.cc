@@ -26,6 +26,7 @@
 #include "capture/emulate/emulator_hooks.h"
 #include "capture/emulate/qemu_plugin_api.h"
 #include "capture/record/plugin_interface.h"
+#include "decode/instruction/atomic_access.h"
 
 namespace flowback::emulate {
 namespace {
@@ -37,9 +38,10 @@ const int interface_version = record::PluginInterface(
 EmulatedProcess* process;
 qemu_plugin_id_t plugin_id;
 CoreDump core_dump;
-std::string program;  // its file
-bool copies_code;     // how QEMU gives an instruction's bytes
-ThreadTable threads;  // its threads
+std::string program;   // its file
+bool copies_code;      // how QEMU gives an instruction's bytes
+bool tells_addresses;  // of atomic operations
+ThreadTable threads;   // its threads
 
 // Arguments come as "name=value".
 std::map<std::string, std::string> ReadArguments(int count, char** words) {
@@ -103,6 +105,11 @@ void OnBlock(unsigned vcpu, void* data) {
 
 void OnSwitchInside(unsigned vcpu, void* rest) {
   process->OnSwitchInside(vcpu, *static_cast<const Block*>(rest));
+}
+
+void OnAtomic(unsigned vcpu, qemu_plugin_meminfo_t, uint64_t address, void* ip) {
+  ThreadTracer* thread = threads.Get(vcpu);
+  if (thread != nullptr) thread->TellAtomic(reinterpret_cast<uintptr_t>(ip), address);
 }
 
 // ---- ends ----
@@ -199,6 +206,13 @@ size_t AppendCode(const qemu_plugin_insn* insn, std::vector<uint8_t>& code) {
   return size;
 }
 
+// Each reads its data once at least, whether it then writes or not.
+void WatchAtomic(qemu_plugin_insn* insn, Bytes code) {
+  if (!IsAtomicAccess(code, process->mode())) return;
+  void* ip = reinterpret_cast<void*>(qemu_plugin_insn_vaddr(insn));
+  qemu_plugin_register_vcpu_mem_cb(insn, OnAtomic, QEMU_PLUGIN_CB_NO_REGS, QEMU_PLUGIN_MEM_R, ip);
+}
+
 void OnTranslated(qemu_plugin_id_t, qemu_plugin_tb* tb) {
   // The emulator installs its handlers before the program runs, and before that one thread only.
   if (emulator_actions[0] == nullptr) WatchHostFaults();
@@ -207,8 +221,9 @@ void OnTranslated(qemu_plugin_id_t, qemu_plugin_tb* tb) {
   std::vector<uint8_t> lengths;
   uint64_t base = 0;
   for (size_t i = 0; i < count; ++i) {
-    const qemu_plugin_insn* insn = qemu_plugin_tb_get_insn(tb, i);
+    qemu_plugin_insn* insn = qemu_plugin_tb_get_insn(tb, i);
     lengths.push_back(static_cast<uint8_t>(AppendCode(insn, code)));
+    if (tells_addresses) WatchAtomic(insn, Bytes(code).last(lengths.back()));
     if (i == 0)
       base =
           reinterpret_cast<uint64_t>(qemu_plugin_insn_haddr(insn)) - qemu_plugin_insn_vaddr(insn);
@@ -296,6 +311,7 @@ bool Install(qemu_plugin_id_t id, const qemu_info_t& info, int count, char** wor
   if (readlink("/proc/self/exe", emulator, sizeof emulator - 1) < 0) return false;
   copies_code = info.version.cur >= record::kCopyingPluginInterface;
   program = record::FromHex(arguments["program"]);
+  tells_addresses = arguments["locks"] == "on";
   process = new EmulatedProcess(
       *area,
       {.emulator = emulator,
@@ -303,6 +319,7 @@ bool Install(qemu_plugin_id_t id, const qemu_info_t& info, int count, char** wor
        .area = name,
        .plugin_interface = interface_version,
        .one_instruction_blocks = arguments["exact"] == "on",
+       .tells_addresses = tells_addresses,
        .watched = {ReadFunction(arguments["from"]), ReadFunction(arguments["until"])},
        .starts_on = arguments["start"] != "off",
        .same_random_numbers = area->settings.instruction_clock,

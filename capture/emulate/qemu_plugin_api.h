@@ -20,6 +20,14 @@ enum qemu_plugin_cb_flags {
   QEMU_PLUGIN_CB_RW_REGS,
 };
 
+// Which accesses a callback is for.
+enum qemu_plugin_mem_rw {
+  QEMU_PLUGIN_MEM_R = 1,
+  QEMU_PLUGIN_MEM_W,
+  QEMU_PLUGIN_MEM_RW,
+};
+using qemu_plugin_meminfo_t = uint32_t;  // the size, the direction
+
 // What qemu_plugin_install is told; the rest of the structure depends on what is emulated.
 struct qemu_info_t {
   const char* target_name;
@@ -32,6 +40,8 @@ struct qemu_info_t {
 
 using qemu_plugin_vcpu_simple_cb_t = void (*)(qemu_plugin_id_t id, unsigned vcpu);
 using qemu_plugin_vcpu_udata_cb_t = void (*)(unsigned vcpu, void* data);
+using qemu_plugin_vcpu_mem_cb_t = void (*)(unsigned vcpu, qemu_plugin_meminfo_t info,
+                                           uint64_t address, void* data);
 using qemu_plugin_vcpu_tb_trans_cb_t = void (*)(qemu_plugin_id_t id, qemu_plugin_tb* tb);
 using qemu_plugin_vcpu_syscall_cb_t = void (*)(qemu_plugin_id_t id, unsigned vcpu, int64_t number,
                                                uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4,
@@ -50,6 +60,10 @@ void qemu_plugin_register_vcpu_tb_exec_cb(qemu_plugin_tb* tb, qemu_plugin_vcpu_u
                                           qemu_plugin_cb_flags flags, void* data);
 void qemu_plugin_register_vcpu_insn_exec_cb(qemu_plugin_insn* insn, qemu_plugin_vcpu_udata_cb_t cb,
                                             qemu_plugin_cb_flags flags, void* data);
+// Called behind each access that succeeded.
+void qemu_plugin_register_vcpu_mem_cb(qemu_plugin_insn* insn, qemu_plugin_vcpu_mem_cb_t cb,
+                                      qemu_plugin_cb_flags flags, qemu_plugin_mem_rw rw,
+                                      void* data);
 void qemu_plugin_register_vcpu_syscall_cb(qemu_plugin_id_t id, qemu_plugin_vcpu_syscall_cb_t cb);
 void qemu_plugin_register_vcpu_syscall_ret_cb(qemu_plugin_id_t id,
                                               qemu_plugin_vcpu_syscall_ret_cb_t cb);

@@ -25,6 +25,14 @@ bool ChangesMappings(int64_t number) {
          number == SYS_shmdt;
 }
 
+// Whose first argument is the futex's address.
+bool IsFutex(int64_t number, CodeMode mode) {
+  constexpr int64_t kI386Futex = 240;
+  constexpr int64_t kI386FutexTime64 = 422;
+  if (mode == CodeMode::kX86_64) return number == SYS_futex;
+  return mode == CodeMode::kX86_32 && (number == kI386Futex || number == kI386FutexTime64);
+}
+
 std::vector<char*> Pointers(const std::vector<std::string>& texts) {
   std::vector<char*> pointers;
   for (const std::string& text : texts) pointers.push_back(const_cast<char*>(text.c_str()));
@@ -52,6 +60,8 @@ void EmulatedProcess::OnSystemCall(unsigned vcpu, const GuestCall& made) {
   if (thread == nullptr) return;
   {
     const std::lock_guard telling(thread->telling());
+    if (setup_.tells_addresses && IsFutex(made.number, setup_.mode))
+      thread->TellFutex(made.arguments[0]);
     thread->EnterKernel();
   }
   const GuestCall call = AsLong(made);

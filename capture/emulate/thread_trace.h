@@ -57,6 +57,9 @@ class ThreadTrace {
   void TellCount() {
     if (!branches_) packets_.TellCount();
   }
+  void TellAddress(const pt::LockAddress& address) {
+    if (!branches_) packets_.TellAddress(address);
+  }
   void Sync(uint64_t ip, CodeMode mode) {
     branches_ ? branches_->Sync(ip) : packets_.Sync(ip, mode);
   }

@@ -70,6 +70,25 @@ void ThreadTracer::Sync() {
   SetDown(last);
 }
 
+// The emulator makes some operations of several accesses.
+void ThreadTracer::TellAtomic(uint64_t ip, uint64_t address) {
+  if (!open() || in_kernel()) return;
+  const uint64_t count = writer_.flow().count;
+  if (ip == atomic_ip_ && count == atomic_count_) return;
+  atomic_ip_ = ip;
+  atomic_count_ = count;
+  TellAddress({.address = address});
+}
+
+// The packets before it lead to the last block's start; no branch lies between that and the
+// operation.
+void ThreadTracer::TellAddress(const pt::LockAddress& address) {
+  if (!open() || in_kernel()) return;
+  const Block* last = TakeUp();
+  generator_.TellAddress(address);
+  SetDown(last);
+}
+
 void ThreadTracer::Leave() {
   if (!open() || in_kernel()) return;
   const Block* last = TakeUp();

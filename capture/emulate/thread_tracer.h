@@ -66,6 +66,11 @@ class ThreadTracer {
   void EnterKernel();
   // Puts a time between what it did so far and its last block, which has begun.
   void Sync();
+  // An atomic operation in its last block, at `ip`, accessed `address`; calls after the first of
+  // one execution add nothing.
+  void TellAtomic(uint64_t ip, uint64_t address);
+  // Its last block ends in a futex call.
+  void TellFutex(uint64_t address) { TellAddress({.address = address, .futex = true}); }
   // Nothing is told of what the thread does from the beginning of its last block on.
   void Leave();
   // Recording is switched off at the beginning of its last block: nothing is told of the flow until
@@ -163,6 +168,7 @@ class ThreadTracer {
   void Trap(const Block& last);
   void Lose(uint64_t next, CodeMode mode);
   void TellCount(const Block& last);
+  void TellAddress(const pt::LockAddress& address);
   bool LeadsTo(const Block& last, uint64_t next) const;
   bool Interrupt(const Block& last, const Interruption& interruption);
   void Count(const Block& block) {
@@ -184,7 +190,9 @@ class ThreadTracer {
   int32_t tid_;
   bool off_ = false;
   ThreadTrace generator_;
-  FlowDigest digest_;  // between TakeUp and SetDown
+  FlowDigest digest_;          // between TakeUp and SetDown
+  uint64_t atomic_ip_ = 0;     // of the last TellAtomic
+  uint64_t atomic_count_ = 0;  // FlowDigest's then
   const Block* fault_block_ = nullptr;
   uint64_t fault_count_ = 0;
   uint64_t fault_address_ = 0;

@@ -184,6 +184,7 @@ Result<EmulatedCommand> MakeEmulatedCommand(const RecordOptions& options, const 
       .area = area,
       .plugin_interface = emulator.plugin_interface,
       .one_instruction_blocks = options.emulate.exact,
+      .tells_addresses = options.emulate.locks,
       .watched = *watched,
       .starts_on = watched->starts_on(),
       .same_random_numbers = options.streams.clock == RecordClock::kInstructions,

@@ -87,6 +87,7 @@ std::vector<std::string> EmulatorCommand(const EmulatorSetup& setup, const Progr
       setup.plugin + ",plugin=" + ToHex(setup.plugin) + ",area=" + setup.area + kProgramArgument +
       ToHex(WholePath(program.path)) + ",name=" + ToHex(name) +
       ",exact=" + (setup.one_instruction_blocks ? "on" : "off") +
+      ",locks=" + (setup.tells_addresses ? "on" : "off") +
       ",from=" + ToHex(ToText(setup.watched.from)) +
       ",until=" + ToHex(ToText(setup.watched.until)) +
       ",start=" + (setup.starts_on ? "on" : "off") + ",open=" + std::to_string(setup.open_area) +

@@ -32,6 +32,7 @@ struct EmulatorSetup {
   int open_area = -1;        // a descriptor of it, for the new program's emulator; -1: by its name
   int plugin_interface = 1;  // the version that the emulator offers
   bool one_instruction_blocks = false;
+  bool tells_addresses = false;       // of the data of atomic operations and futex calls
   WatchedFunctions watched{};         // the functions between which is recorded
   bool starts_on = true;              // the program's first thread is recorded from its start
   bool same_random_numbers = false;   // those the kernel gives a program at its start

@@ -68,6 +68,12 @@ void PacketGenerator::TellCount() {
   WriteCount(false);
 }
 
+void PacketGenerator::TellAddress(const pt::LockAddress& address) {
+  if (!on_) return;
+  FlushTnt();
+  writer_.Write(address.AsPacket());
+}
+
 void PacketGenerator::WriteCount(bool begins) {
   writer_.Write(pt::ExecutedCount{.instructions = executed_, .begins = begins}.AsPacket());
 }

@@ -77,6 +77,9 @@ class PacketGenerator {
   // a loop of direct jumps and calls. For an engine that tells blocks; Completed sees such loops by
   // itself. Silent when tracing is off.
   void TellCount();
+  // Writes the address of the data of an atomic operation or futex call that is about to end, in
+  // code that no packet need tell. Silent when tracing is off.
+  void TellAddress(const pt::LockAddress& address);
   // What ran is not known. Control is at `ip` now.
   void Lost(uint64_t ip, CodeMode mode);
   // It ran and entered the kernel (SYSCALL, SYSENTER).

@@ -175,6 +175,7 @@ std::string_view FirstOfSoftware(const RecordWords& words, const RecordOptions& 
       {!words.clock.empty(), "--clock"},
       {!words.max_instructions.empty(), "--max-instructions"},
       {options.emulate.exact, "--exact"},
+      {options.emulate.locks, "--locks"},
       {words.regions, "--regions"},
       {!options.watched.from.empty(), "--from"},
       {!options.watched.until.empty(), "--until"},
@@ -185,7 +186,28 @@ std::string_view FirstOfSoftware(const RecordWords& words, const RecordOptions& 
   return "";
 }
 
+// Only the emulator knows what an instruction accesses, and only packets have a place for it.
+Status CheckLocks(const RecordOptions& options) {
+  if (!options.emulate.locks) return {};
+  if (options.engine != "emulate")
+    return Fail(
+        Error(ErrorCode::kUnsupported,
+              fmt::format("record: --locks: the engine '{}' does not know which addresses atomic "
+                          "operations access: no branch trace has them",
+                          options.engine))
+            .Remedy("--engine emulate; or leave --locks out: `flowback locks` then tells waits by "
+                    "place, not by lock"));
+  if (options.streams.branch_depth)
+    return Fail(
+        Error(ErrorCode::kUnsupported,
+              "record: --locks: branch stacks, as -b and programs for AArch64 are recorded, "
+              "have no place for the addresses of data")
+            .Remedy("leave --locks out"));
+  return {};
+}
+
 Status RefuseSoftwareOptions(const RecordWords& words, const RecordOptions& options) {
+  if (const Status status = CheckLocks(options); !status) return status;
   const std::string_view name = FirstOfSoftware(words, options);
   if (name.empty()) return {};
   return Fail(
@@ -252,8 +274,9 @@ Status Understand(const RecordWords& words, RecordOptions& options, const CLI::A
       ChooseEngine(words.engine, options, FirstOfSoftware(words, options).empty());
   if (!engine) return Fail(engine.error());
   options.engine = *engine;
-  return FindRecorder(*engine)->hardware ? UnderstandEvents(words, options, app)
-                                         : UnderstandSoftware(words, options, app);
+  if (FindRecorder(*engine)->hardware) return UnderstandEvents(words, options, app);
+  const Status status = UnderstandSoftware(words, options, app);
+  return status ? CheckLocks(options) : status;
 }
 
 // Programs find out by the environment that they need no recorder of their own (flowback/self.h).
@@ -339,6 +362,9 @@ void AddOptions(CLI::App& app, RecordWords& words, RecordOptions& options) {
   app.add_option("--engine", words.engine, EngineNames() + " (default auto)");
   app.add_option("-L,--foreign-root", options.emulate.root,
                  "emulate: where AArch64 programs find libraries (/usr/aarch64-linux-gnu)");
+  app.add_flag("--locks", options.emulate.locks,
+               "emulate: record the addresses of locks, too: `flowback locks` then tells each by "
+               "itself");
   app.add_flag("--exact", options.emulate.exact, "emulate: one instruction a block (slower)");
   app.add_option("-o,--output", options.files.output,
                  "file or FIFO to write (default perf.data); -: standard output");

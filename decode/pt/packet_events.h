@@ -53,6 +53,8 @@ inline PacketEvent EventOf(const Vmcs& packet) { return EventWith(EventKind::kVm
 inline PacketEvent EventOf(const TraceStop&) { return EventWith(EventKind::kTraceStop); }
 
 inline PacketEvent EventOf(const Mnt& packet) {
+  if (const auto lock = LockAddress::Of(packet))
+    return EventWith(EventKind::kLockAddress, lock->address, lock->futex ? 1 : 0);
   return EventWith(EventKind::kMaintenance, packet.payload);
 }
 

@@ -12,6 +12,7 @@ bool IsOfFlow(EventKind kind) {
   switch (kind) {
     case EventKind::kCoreBusRatio:
     case EventKind::kMaintenance:
+    case EventKind::kLockAddress:
     case EventKind::kPaging:
     case EventKind::kVmcs:
     case EventKind::kExecMode:

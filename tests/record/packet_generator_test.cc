@@ -80,6 +80,17 @@ TEST_F(Generated, NothingForDirectTransfers) {
   EXPECT_EQ(generator.digest().count, 3u);
 }
 
+// It stands behind the branches that led to the operation.
+TEST_F(Generated, TheAddressOfALockIsTold) {
+  auto generator = WithoutTime();
+  Run(generator, InstructionClass::kConditional, 0x1000, 0x1002);
+  generator.TellAddress({.address = 0x7fff'0123'4568});
+  generator.TellAddress({.address = 0x10, .futex = true});
+  Run(generator, InstructionClass::kConditional, 0x1002, 0x1004);
+  EXPECT_EQ(Rest(generator), (Lines{"TIP.PGE IPBytes 3, 0x1000", "TNT N", "MNT 0xa70c7fff01234568",
+                                    "MNT 0xa70c800000000010", "TNT N"}));
+}
+
 TEST_F(Generated, OneBitAConditionalBranchSixAPacket) {
   auto generator = WithoutTime();
   for (int i = 0; i < 5; ++i) Run(generator, InstructionClass::kConditional, 0x1000, 0x1000);

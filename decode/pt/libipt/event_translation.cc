@@ -2,6 +2,7 @@
 #include "decode/pt/libipt/event_translation.h"
 
 #include "decode/pt/libipt/branch_target.h"
+#include "decode/pt/packets/mnt.h"
 
 namespace flowback::libipt {
 namespace {
@@ -112,6 +113,8 @@ std::optional<TraceEvent> Translate(const pt_event& event) {
     case ptev_cbr:
       return Plain(EventKind::kCoreBusRatio, is.cbr.ratio);
     case ptev_mnt:
+      if (const auto lock = pt::LockAddress::Of({is.mnt.payload}))
+        return Plain(EventKind::kLockAddress, lock->address, lock->futex ? 1 : 0);
       return Plain(EventKind::kMaintenance, is.mnt.payload);
     case ptev_tick:
       break;

@@ -53,4 +53,28 @@ struct ExecutedCount {
   static constexpr uint64_t kMark = 0x3b1a5c;
 };
 
+// The address of the data of the thread's next atomic operation, or of its next futex call: the
+// next one that executes behind this packet and that no packet before it is about. flowback's
+// recorders write it on request, as an MNT packet for the same reason as above.
+struct LockAddress {
+  static constexpr unsigned kBits = 47;  // of an address of user memory
+  static constexpr uint64_t kMask = (uint64_t{1} << kBits) - 1;
+
+  uint64_t address = 0;
+  bool futex = false;
+
+  static std::optional<LockAddress> Of(const Mnt& packet) {
+    if (packet.payload >> (kBits + 1) != kMark) return std::nullopt;
+    return LockAddress{.address = packet.payload & kMask,
+                       .futex = (packet.payload >> kBits & 1) != 0};
+  }
+  Mnt AsPacket() const {
+    return {kMark << (kBits + 1) | uint64_t{futex} << kBits | (address & kMask)};
+  }
+  bool operator==(const LockAddress&) const = default;
+
+ private:
+  static constexpr uint64_t kMark = 0xa70c;
+};
+
 }  // namespace flowback::pt

@@ -196,6 +196,7 @@ struct RecordRotation {
 
 struct EmulateOptions {
   bool exact = false;  // one instruction a block: slower; for judging the engine
+  bool locks = false;  // the addresses of the data of atomic operations and futex calls, too
   // The folder that AArch64 programs find their libraries in, as a root folder; empty: that of
   // Debian's cross compilers, if it is there.
   std::string root{};

@@ -61,6 +61,7 @@ API void qemu_plugin_register_vcpu_tb_exec_cb(void* tb, void (*call)(unsigned, v
   block = data;
 }
 API void qemu_plugin_register_vcpu_insn_exec_cb(void) {}
+API void qemu_plugin_register_vcpu_mem_cb(void) {}
 API void qemu_plugin_register_vcpu_syscall_cb(
     uint64_t id, void (*call)(uint64_t, unsigned, int64_t, uint64_t, uint64_t, uint64_t, uint64_t,
                               uint64_t, uint64_t, uint64_t, uint64_t)) {
