@@ -2,33 +2,62 @@
 #include "replay/locks/lock_holders.h"
 
 #include <algorithm>
+#include <ranges>
 #include <set>
+#include <tuple>
+#include <utility>
 
 namespace flowback {
 
 void LockHolders::OnAcquired(uint32_t thread, std::string_view family, uint32_t site, uint64_t time,
-                             bool likely) {
+                             bool likely, uint64_t address) {
   std::vector<Hold>& held = held_[{thread, family}];
   if (held.size() == kMostHeld) {
     families_[family].is_released = false;
     held.clear();
   }
-  held.push_back({.thread = thread, .site = site, .begin = time, .end = time, .likely = likely});
+  held.push_back({.thread = thread,
+                  .site = site,
+                  .begin = time,
+                  .end = time,
+                  .address = address,
+                  .likely = likely});
 }
 
-void LockHolders::OnReleased(uint32_t thread, std::string_view family, uint64_t time) {
-  Release(thread, family, time, false);
+void LockHolders::OnReleased(uint32_t thread, std::string_view family, uint64_t time,
+                             uint64_t address) {
+  Held& held = held_[{thread, family}];
+  const auto at = FindHeld(held, family, address);
+  if (at == held.end()) return;
+  const Hold hold = *at;
+  held.erase(at);
+  Release(hold, family, time, false);
 }
 
-// Of several that it holds, the one that it acquired last is taken to be released.
-void LockHolders::Release(uint32_t thread, std::string_view family, uint64_t time, bool open) {
-  std::vector<Hold>& held = held_[{thread, family}];
-  if (held.empty()) return;
-  Hold hold = held.back();
-  held.pop_back();
-  hold.end = std::max(time, hold.begin);
-  hold.open = open;
-  if (kept_++ < kMost) families_[family].holds.push_back(hold);
+// Returns which of those that a thread holds it releases; the end: none. Where addresses do not
+// tell, it is the one that it acquired last. A rwlock may be released by another of its words.
+LockHolders::Held::iterator LockHolders::FindHeld(Held& held, std::string_view family,
+                                                  uint64_t address) {
+  constexpr uint64_t kLargestLock = 56;  // bytes, of a pthread_rwlock_t
+  const auto last = [&](auto&& is_it) {
+    const auto at = std::ranges::find_if(held.rbegin(), held.rend(), is_it);
+    return at == held.rend() ? held.end() : std::prev(at.base());
+  };
+  if (address == 0) return last([](const Hold&) { return true; });
+  const auto exact = last([&](const Hold& each) { return each.address == address; });
+  if (exact != held.end()) return exact;
+  const auto within = last([&](const Hold& each) {
+    return family == "rwlock" && each.address != 0 && address - each.address < kLargestLock;
+  });
+  if (within != held.end()) return within;
+  return last([](const Hold& each) { return each.address == 0; });
+}
+
+void LockHolders::Release(const Hold& hold, std::string_view family, uint64_t time, bool open) {
+  if (kept_++ >= kMost) return;
+  Hold& kept = families_[family].holds.emplace_back(hold);
+  kept.end = std::max(time, hold.begin);
+  kept.open = open;
 }
 
 void LockHolders::OnWait(const LockWait& wait, std::string_view family) {
@@ -38,13 +67,15 @@ void LockHolders::OnWait(const LockWait& wait, std::string_view family) {
                                      .begin = wait.begin.time,
                                      .end = wait.end.time,
                                      .position = wait.position,
+                                     .address = wait.address,
                                      .open = wait.state == WaitState::kCutByEnd});
 }
 
 void LockHolders::OnThreadEnd(uint32_t thread, uint64_t time) {
   for (auto& [key, held] : held_) {
     if (key.first != thread) continue;
-    while (!held.empty()) Release(thread, key.second, time, true);
+    for (const Hold& hold : std::views::reverse(held)) Release(hold, key.second, time, true);
+    held.clear();
   }
 }
 
@@ -98,13 +129,15 @@ class LockHolders::Sweep {
   void Pass(const Moment& moment) {
     switch (moment.what) {
       case kHoldBegins:
-        ++holders_[family_.holds[moment.number].thread];
+        ++holders_[KeyOf(moment)];
         return;
       case kHoldEnds: {
+        const Hold& hold = family_.holds[moment.number];
         std::erase_if(only_, [&](const auto& each) {
-          return each.second == family_.holds[moment.number].thread;
+          return each.second == hold.thread &&
+                 MayBeSame(hold.address, family_.waits[each.first].address);
         });
-        const auto at = holders_.find(family_.holds[moment.number].thread);
+        const auto at = holders_.find(KeyOf(moment));
         if (--at->second == 0) holders_.erase(at);
         return;
       }
@@ -119,35 +152,65 @@ class LockHolders::Sweep {
     }
   }
 
-  bool CanHold(uint32_t thread, uint32_t wait) const {
-    const uint32_t waiter = family_.waits[wait].thread;
-    return thread != waiter && report_.threads[thread].pid == report_.threads[waiter].pid;
+  // A thread, the address of what it holds, and whether it may only have tried to.
+  struct Key {
+    uint32_t thread = 0;
+    uint64_t address = 0;
+    bool likely = false;
+    auto operator<=>(const Key&) const = default;
+  };
+  Key KeyOf(const Moment& moment) const {
+    const Hold& hold = family_.holds[moment.number];
+    return {hold.thread, hold.address, hold.likely};
+  }
+
+  bool CanHold(const Key& holder, uint32_t wait) const {
+    const Waiting& waiting = family_.waits[wait];
+    return holder.thread != waiting.thread && MayBeSame(holder.address, waiting.address) &&
+           report_.threads[holder.thread].pid == report_.threads[waiting.thread].pid;
   }
 
   // Somebody holds what a thread begins to wait for. If one thread alone can, it does until it
   // releases something.
   void FindOnly(uint32_t wait) {
     uint32_t only = LockWait::kNoThread;
-    for (const auto& [thread, holds] : holders_) {
-      if (!CanHold(thread, wait)) continue;
+    for (const auto& [holder, holds] : holders_) {
+      if (!CanHold(holder, wait) || holder.thread == only) continue;
       if (only != LockWait::kNoThread) return;
-      only = thread;
+      only = holder.thread;
     }
     if (only != LockWait::kNoThread) only_[wait] = only;
+  }
+
+  // Returns the thread that holds the very lock, as its address says; kNoThread: none or several.
+  uint32_t OnlyByAddress(uint32_t wait) const {
+    uint32_t only = LockWait::kNoThread;
+    if (family_.waits[wait].address == 0) return only;
+    for (const auto& [holder, holds] : holders_) {
+      const bool is_it = holder.address == family_.waits[wait].address && !holder.likely;
+      if (!is_it || !CanHold(holder, wait) || holder.thread == only) continue;
+      if (only != LockWait::kNoThread) return LockWait::kNoThread;
+      only = holder.thread;
+    }
+    return only;
   }
 
   template <typename Give>
   void GiveTo(uint32_t wait, uint64_t time, Give& give) {
     if (const auto only = only_.find(wait); only != only_.end())
       return give(wait, only->second, time, true);
-    for (const auto& [thread, holds] : holders_)
-      if (CanHold(thread, wait)) give(wait, thread, time, false);
+    if (const uint32_t thread = OnlyByAddress(wait); thread != LockWait::kNoThread)
+      return give(wait, thread, time, true);
+    uint32_t last = LockWait::kNoThread;  // a thread may hold several: they are next to each other
+    for (const auto& [holder, holds] : holders_)
+      if (CanHold(holder, wait) && std::exchange(last, holder.thread) != holder.thread)
+        give(wait, holder.thread, time, false);
   }
 
   const Family& family_;
   const LockReport& report_;
   std::vector<Moment> moments_;
-  std::map<uint32_t, uint32_t> holders_;  // by thread: how many it holds
+  std::map<Key, uint32_t> holders_;  // how often each is held
   std::set<uint32_t> waits_;
   std::map<uint32_t, uint32_t> only_;  // by wait: the thread that holds what it is for
 };
@@ -190,7 +253,7 @@ void LockHolders::TellOpen(bool proves, const Family& family, LockReport& report
     if (std::ranges::none_of(family.waits, is_it)) continue;
     std::set<uint32_t> holders;
     for (const Hold& hold : family.holds)
-      if (hold.open && hold.thread != wait.thread &&
+      if (hold.open && hold.thread != wait.thread && MayBeSame(hold.address, wait.address) &&
           report.threads[hold.thread].pid == report.threads[wait.thread].pid)
         holders.insert(hold.thread);
     if (holders.size() != 1) continue;

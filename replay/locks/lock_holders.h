@@ -22,9 +22,10 @@ namespace flowback {
 class LockHolders {
  public:
   // Something of the family was acquired at `site`. `likely`: the function may have failed.
+  // `address`: of the lock; 0: not known.
   void OnAcquired(uint32_t thread, std::string_view family, uint32_t site, uint64_t time,
-                  bool likely);
-  void OnReleased(uint32_t thread, std::string_view family, uint64_t time);
+                  bool likely, uint64_t address = 0);
+  void OnReleased(uint32_t thread, std::string_view family, uint64_t time, uint64_t address = 0);
   void OnWait(const LockWait& wait, std::string_view family);
   // The thread's flow has ended.
   void OnThreadEnd(uint32_t thread, uint64_t time);
@@ -43,6 +44,7 @@ class LockHolders {
     uint32_t site = 0;
     uint64_t begin = 0;
     uint64_t end = 0;
+    uint64_t address = 0;
     bool likely = false;
     bool open = false;  // it was not released
   };
@@ -52,6 +54,7 @@ class LockHolders {
     uint64_t begin = 0;
     uint64_t end = 0;
     uint64_t position = 0;
+    uint64_t address = 0;
     bool open = false;  // it did not end
   };
   struct Family {
@@ -69,7 +72,13 @@ class LockHolders {
   };
   class Sweep;
 
-  void Release(uint32_t thread, std::string_view family, uint64_t time, bool open);
+  // Whether what is held may be what another thread waits for, by their addresses.
+  static bool MayBeSame(uint64_t held, uint64_t wanted) {
+    return held == 0 || wanted == 0 || held == wanted;
+  }
+  using Held = std::vector<Hold>;
+  static Held::iterator FindHeld(Held& held, std::string_view family, uint64_t address);
+  void Release(const Hold& hold, std::string_view family, uint64_t time, bool open);
   static void TellOpen(bool proves, const Family& family, LockReport& report);
   void TellFamily(bool proves, Family& family, LockReport& report);
   static void FindCycles(LockReport& report);

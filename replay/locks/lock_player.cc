@@ -27,6 +27,7 @@ void LockPlayer::OnThreadBegin(const ThreadFlow& thread, size_t number) {
 
 void LockPlayer::OnThreadEnd(const ThreadFlow&, size_t number) {
   finder_->Finish();
+  teller_->NoteUses(finder_->uses().Take());
   teller_->Begin(finder_->TakeBegun());
   stack_->Finish();
   TellEnded();
@@ -40,6 +41,7 @@ void LockPlayer::OnThreadEnd(const ThreadFlow&, size_t number) {
 // The search goes ahead: the calls are those in which the spinning began.
 void LockPlayer::OnBlock(const BlockRun& run) {
   finder_->OnBlock(run);
+  teller_->NoteUses(finder_->uses().Take());
   teller_->Begin(finder_->TakeBegun());
   stack_->OnBlock(run);
   TellEnded();
@@ -47,6 +49,7 @@ void LockPlayer::OnBlock(const BlockRun& run) {
 
 void LockPlayer::OnBlocks(const BlockBatch& batch) {
   finder_->OnBlocks(batch);
+  teller_->NoteUses(finder_->uses().Take());
   teller_->Begin(finder_->TakeBegun());
   stack_->OnBlocks(batch);
   TellEnded();
@@ -55,6 +58,8 @@ void LockPlayer::OnBlocks(const BlockBatch& batch) {
 void LockPlayer::TellEnded() { teller_->End(finder_->TakeEnded()); }
 
 void LockPlayer::OnEvent(const TraceEvent& event) {
+  if (event.kind == EventKind::kLockAddress)
+    return finder_->uses().OnAddress(event.value, event.extra != 0);
   teller_->NoteStop({.position = finder_->position(),
                      .quiet_since = finder_->quiet_since(),
                      .last_atomic = finder_->last_atomic(),
@@ -66,6 +71,7 @@ void LockPlayer::OnEvent(const TraceEvent& event) {
 void LockPlayer::OnLoss(const DataLoss& loss) {
   losses_.Add(loss);
   if (!KeepsPlace(loss.cause)) finder_->OnLoss(loss);
+  teller_->NoteUses(finder_->uses().Take());
   teller_->Begin(finder_->TakeBegun());
   stack_->OnLoss(loss);
   TellEnded();

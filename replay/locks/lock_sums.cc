@@ -63,6 +63,7 @@ void WaitTotals::OnWait(const LockWait& wait, std::string_view family) {
   Add(by_site_[{wait.site, 0}], wait);
   Add(by_thread_[{wait.site, wait.thread}], wait);
   if (options_.paths) Add(by_path_[{wait.site, wait.path}], wait);
+  if (wait.instance != LockWait::kNoInstance) Add(by_instance_[{wait.site, wait.instance}], wait);
   LockThread& thread = report_.threads[wait.thread];
   thread.sleeping += wait.sleeping;
   thread.spinning += wait.spinning();
@@ -75,6 +76,12 @@ void WaitTotals::OnWait(const LockWait& wait, std::string_view family) {
 void WaitTotals::Count(uint32_t site, uint32_t thread, uint64_t acquisitions) {
   for (Sum* sum : {&by_site_[{site, 0}], &by_thread_[{site, thread}]})
     sum->sums.acquisitions = sum->sums.acquisitions.value_or(0) + acquisitions;
+}
+
+void WaitTotals::OnAcquisitionOf(uint32_t site, uint32_t instance) {
+  if (instance == LockWait::kNoInstance) return;
+  LockSums& sums = by_instance_[{site, instance}].sums;
+  sums.acquisitions = sums.acquisitions.value_or(0) + 1;
 }
 
 void WaitTotals::OnCalls(uint32_t number, CallCounts calls) {
@@ -170,12 +177,14 @@ void WaitTotals::Tell(bool proves) {
   };
   for (auto& [key, sum] : by_thread_) sum.sums.thread = key.second;
   for (auto& [key, sum] : by_path_) sum.sums.path = key.second;
+  for (auto& [key, sum] : by_instance_) sum.sums.instance = key.second;
   report_.site_sums.resize(sites);
   for (uint32_t i = 0; i < sites; ++i) report_.site_sums[i].site = i;
   for (const LockSums& sums : Told(by_site_)) report_.site_sums[sums.site] = sums;
   report_.sums = Told(by_thread_);
   report_.path_sums = Told(by_path_);
-  for (std::vector<LockSums>* sums : {&report_.sums, &report_.path_sums})
+  report_.instance_sums = Told(by_instance_);
+  for (std::vector<LockSums>* sums : {&report_.sums, &report_.path_sums, &report_.instance_sums})
     std::ranges::stable_sort(*sums, most_first);
   std::ranges::stable_sort(report_.worst, IsLonger);
   if (report_.worst.size() > options_.worst) report_.worst.resize(options_.worst);

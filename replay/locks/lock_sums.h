@@ -35,12 +35,14 @@ class WaitTotals final : public LockSink {
     if (shares_) shares_->AddSleep(begin, end);
   }
   void OnAcquisition(uint32_t site) override { Count(site, thread_, 1); }
+  void OnAcquisitionOf(uint32_t site, uint32_t instance) override;
   void OnCalls(uint32_t number, CallCounts calls) override;
-  void OnAcquired(uint32_t site, std::string_view family, uint64_t time, bool likely) override {
-    holders_.OnAcquired(thread_, family, site, time, likely);
+  void OnAcquired(uint32_t site, std::string_view family, uint64_t time, bool likely,
+                  uint64_t address) override {
+    holders_.OnAcquired(thread_, family, site, time, likely, address);
   }
-  void OnReleased(std::string_view family, uint64_t time) override {
-    holders_.OnReleased(thread_, family, time);
+  void OnReleased(std::string_view family, uint64_t time, uint64_t address) override {
+    holders_.OnReleased(thread_, family, time, address);
   }
 
   // Fills in the report but for its sites, functions and loops. `proves`: as LockHolders::Tell has
@@ -75,6 +77,7 @@ class WaitTotals final : public LockSink {
   SumsByKey by_site_;                     // and 0
   SumsByKey by_thread_;                   // by site and thread
   SumsByKey by_path_;                     // by site and path
+  SumsByKey by_instance_;                 // by site and lock
   std::map<uint32_t, CallCounts> calls_;  // by thread
   size_t kept_calls_ = 0;
   std::map<uint32_t, uint64_t> trips_alone_;

@@ -7,6 +7,8 @@
 #include <utility>
 
 #include "flowback/replay/player.h"
+#include "replay/locks/data_names.h"
+#include "replay/locks/lock_instances.h"
 #include "replay/locks/lock_player.h"
 #include "replay/locks/lock_sites.h"
 #include "replay/locks/lock_sums.h"
@@ -56,6 +58,8 @@ class LockFinder {
   bool AreAllPlayed() const;
   void TellThreads(const std::vector<const TimeAccount*>& accounts);
   void TellLoops(const WaitLoops& loops, const WaitTotals& totals);
+  std::vector<int32_t> Pids() const;
+  void TellInstances(LockInstances& instances);
 
   const TimelineSources& sources_;
   const std::vector<const ThreadFlow*>& flows_;
@@ -78,9 +82,11 @@ Result<LockReport> LockFinder::Find(const TimesOf& times) {
   TellThreads(accounts);
   WaitTotals totals(options_, sites_, AreAlone(sources_.recording, flows_), report_);
   if (options_.shares.wanted) totals.SplitTimes(accounts);
+  LockInstances instances(Pids());
   const WaitPlan plan{.unit = TimeUnit(sources_.recording.time),
                       .functions = functions_,
                       .sites = sites_,
+                      .instances = instances,
                       .paths = report_.paths,
                       .sink = totals,
                       .blocking = options_.blocking};
@@ -90,6 +96,7 @@ Result<LockReport> LockFinder::Find(const TimesOf& times) {
   report_.losses = locks.TakeLosses();
   totals.Tell(report_.losses.empty() && AreAllPlayed());
   TellLoops(locks.loops(), totals);
+  TellInstances(instances);
   report_.sites = sites_.Take();
   report_.functions = std::move(functions_.all());
   return std::move(report_);
@@ -118,6 +125,29 @@ void LockFinder::TellThreads(const std::vector<const TimeAccount*>& accounts) {
   const TimeSpan lives = LivesOf(accounts, options_.span);
   report_.begin = lives.begin;
   report_.end = std::max(lives.begin, lives.end);
+}
+
+std::vector<int32_t> LockFinder::Pids() const {
+  std::vector<int32_t> pids;
+  pids.reserve(flows_.size());
+  for (const ThreadFlow* flow : flows_) pids.push_back(flow->pid);
+  return pids;
+}
+
+void LockFinder::TellInstances(LockInstances& instances) {
+  report_.has_addresses = instances.uses() != 0;
+  report_.instances = instances.Take();
+  report_.shared_lines = SharedLines(report_.instances);
+  DataNames names;
+  for (LockInstance& lock : report_.instances) {
+    if (lock.space == nullptr) continue;
+    std::optional<DataNames::Name> name = names.Find(*lock.space, lock.address);
+    if (!name) continue;
+    lock.file = sources_.recorded_path ? sources_.recorded_path(name->file) : name->file;
+    lock.place = name->place;
+    lock.symbol = std::move(name->symbol);
+    lock.symbol_offset = name->offset;
+  }
 }
 
 void LockFinder::TellLoops(const WaitLoops& loops, const WaitTotals& totals) {

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "flowback/base/error.h"
@@ -66,9 +67,12 @@ struct LockWait {
   uint32_t path = PathTree::kRoot;  // of the calls that it is in; in LockReport::paths
   // The thread that held the site for most of the wait; kNoThread: none is known.
   uint32_t holder = kNoThread;
-  bool is_certain = false;  // no other thread can have held it meanwhile
+  bool is_certain = false;          // no other thread can have held it meanwhile
+  uint32_t instance = kNoInstance;  // the lock, in LockReport::instances
+  uint64_t address = 0;             // the same one's
 
   static constexpr uint32_t kNoThread = UINT32_MAX;
+  static constexpr uint32_t kNoInstance = UINT32_MAX;
 
   uint64_t time() const { return end.time - begin.time; }
   uint64_t spinning() const { return time() - sleeping; }
@@ -77,9 +81,10 @@ struct LockWait {
 // What waits at one site add up to.
 struct LockSums {
   uint32_t site = 0;
-  uint32_t thread = LockWait::kNoThread;  // kNoThread: of all threads
-  uint32_t path = PathTree::kRoot;        // of LockReport::path_sums
-  std::optional<uint64_t> acquisitions;   // calls of a function that acquires
+  uint32_t thread = LockWait::kNoThread;      // kNoThread: of all threads
+  uint32_t path = PathTree::kRoot;            // of LockReport::path_sums
+  uint32_t instance = LockWait::kNoInstance;  // of LockReport::instance_sums
+  std::optional<uint64_t> acquisitions;       // calls of a function that acquires
   uint64_t waits = 0;
   uint64_t trips = 0;
   uint64_t sleeps = 0;
@@ -102,6 +107,27 @@ struct LockHolder {
   uint64_t time = 0;     // of these
   uint64_t certain = 0;  // of `time`: no other thread was
   uint32_t path = PathTree::kRoot;  // where it spent most of that time
+};
+
+// A lock by the address of its data, where the recording has that: of the first atomic operation
+// within a call that acquires it, or within a loop that waits for it, or of the futex.
+struct LockInstance {
+  int32_t pid = -1;
+  uint64_t address = 0;
+  bool is_event = false;          // LockSite::is_event, of all its sites
+  std::vector<uint32_t> threads;  // that executed an atomic operation on it
+  // The first of these operations.
+  uint64_t time = 0;
+  uint32_t thread = 0;
+  const AddressSpace* space = nullptr;
+  uint64_t ip = 0;
+  uint64_t call = 0;  // of the outermost function that belongs to the lock; 0: there is none
+  uint32_t path = PathTree::kRoot;  // of the calls that it was in
+  // What lies there by the tables of the file that is mapped there.
+  std::string file;    // empty: memory of no file, as the heap and stacks
+  uint64_t place = 0;  // in the file, as it is linked
+  std::string symbol;  // empty: not known
+  uint64_t symbol_offset = 0;
 };
 
 // A stretch of a thread's time: how much of it the thread waited.
@@ -155,11 +181,16 @@ struct LockReport {
   std::vector<LockSums> sums;       // by site and thread: by waiting time, most first; without
                                     // times by trips
   std::vector<LockSums> path_sums;  // by site and path, likewise, where LockOptions::paths asks
-  std::vector<LockHolder> holders;  // by site, then by time, most first
-  std::vector<LockWait> worst;      // the longest, the longest first
-  std::vector<LockWait> open;       // that did not end: of kCutByEnd, one of each thread at most
-  std::vector<LockCycle> cycles;    // deadlocks
-  std::vector<OtherLoop> loops;     // by trips, most first
+  // Where the recording has addresses (record --locks).
+  bool has_addresses = false;
+  std::vector<LockInstance> instances;
+  std::vector<LockSums> instance_sums;              // by site and lock, likewise
+  std::vector<std::vector<uint32_t>> shared_lines;  // SharedLines
+  std::vector<LockHolder> holders;                  // by site, then by time, most first
+  std::vector<LockWait> worst;                      // the longest, the longest first
+  std::vector<LockWait> open;     // that did not end: of kCutByEnd, one of each thread at most
+  std::vector<LockCycle> cycles;  // deadlocks
+  std::vector<OtherLoop> loops;   // by trips, most first
   PathTree paths;
   std::vector<LossSum> losses;
 };

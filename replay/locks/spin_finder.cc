@@ -60,7 +60,7 @@ struct SpinFinder::Walk {
 void SpinFinder::OnBlocks(const BlockBatch& batch) {
   Walk walk(batch, blocks_.Quiet(*batch.table));
   while (!walk.IsAtEnd()) {
-    if (!open_) {
+    if (!open_ && !uses_.waits()) {
       walk.PassQuiet();
       if (walk.IsAtEnd()) break;
       const BlockStep step = walk.step();
@@ -135,6 +135,8 @@ template <typename TimeOf>
                                                     TimeOf&& time_of) {
   const uint64_t begin = position_;
   position_ += count;
+  if (uses_.waits()) [[unlikely]]
+    uses_.OnBlock(block, begin, time_of());
   if (block.is_linker) return;
   if (block.atomic) last_atomic_ = position_;
   if (block.stores || trail_.size() == kMostParts) {
@@ -289,6 +291,7 @@ void SpinFinder::Close(const ExitTime& time, WaitState state) {
 }
 
 void SpinFinder::OnLoss(const DataLoss& loss) {
+  uses_.Forget();
   Close({.tsc = loss.tsc, .bounds = loss.bounds}, WaitState::kLost);
   Forget();
 }

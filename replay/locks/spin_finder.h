@@ -18,6 +18,7 @@
 #include "flowback/model/block_batch.h"
 #include "flowback/model/execution.h"
 #include "flowback/replay/call_stack.h"
+#include "replay/locks/atomic_uses.h"
 #include "replay/locks/call_arguments.h"
 #include "replay/locks/locks.h"
 #include "replay/locks/wait_loops.h"
@@ -54,6 +55,8 @@ class SpinFinder {
   uint64_t quiet_since() const { return quiet_since_; }
   // It executed an atomic operation last before that position; 0: never.
   uint64_t last_atomic() const { return last_atomic_; }
+  // Addresses that the trace tells of.
+  AtomicUses& uses() { return uses_; }
   // The arguments of the system call that the flow ended in last, as far as the trail shows them.
   const CallArguments& call() const { return call_; }
   // What began, and what ended, since the last call.
@@ -110,6 +113,7 @@ class SpinFinder {
   uint64_t quiet_since_ = 0;
   uint64_t last_atomic_ = 0;
   uint32_t next_number_ = 0;
+  AtomicUses uses_;
   CallArguments call_;
   std::unordered_map<uint64_t, CallArguments> calls_;  // by the trail before them
   std::vector<SpinStretch> begun_;

@@ -118,16 +118,22 @@ void WaitTeller::TellEntered(size_t depth, const Call& call) {
   const LockFunction& use = frames_[depth].use;
   if (use.waits()) plan_.sink.OnAcquisition(SiteOf(depth, {.space = call.space}));
   const bool gives_up = use.use == LockUse::kReleases || use.use == LockUse::kWaits;
-  if (gives_up && !use.family.empty())
-    plan_.sink.OnReleased(use.family, PointOf({.tsc = call.tsc, .bounds = call.bounds}).time);
+  if (!gives_up || use.family.empty()) return;
+  const uint64_t time = PointOf({.tsc = call.tsc, .bounds = call.bounds}).time;
+  // Which lock it is, the first operation tells.
+  if (plan_.instances.uses() != 0 && use.use == LockUse::kReleases)
+    frames_[depth].releases = time;
+  else
+    plan_.sink.OnReleased(use.family, time, 0);
 }
 
 void WaitTeller::TellReturned(size_t depth, const ExitTime& time) {
   const LockFunction& use = frames_[depth].use;
   const bool tries = use.use == LockUse::kTries;
   if (use.family.empty() || (!use.waits() && !tries)) return;
+  const std::optional<AtomicUse>& first = frames_[depth].first_use;
   plan_.sink.OnAcquired(SiteOf(depth, {.space = frames_[depth].space}), use.family,
-                        PointOf(time).time, tries);
+                        PointOf(time).time, tries, first ? first->address : 0);
 }
 
 void WaitTeller::OnExit(const Call& /*call*/, size_t depth, CallExit how, uint64_t /*instructions*/,
@@ -149,6 +155,7 @@ void WaitTeller::OnExit(const Call& /*call*/, size_t depth, CallExit how, uint64
 void WaitTeller::PopTo(size_t depth) {
   while (frames_.size() > depth) {
     if (frames_.back().wait != 0) CloseWait(frames_.back().wait);
+    if (frames_.back().releases) TellReleased(frames_.back(), 0);
     frames_.pop_back();
   }
 }
@@ -215,6 +222,7 @@ void WaitTeller::BeginUpTo(uint64_t position) {
   for (; !to_begin_.empty() && to_begin_.front().begin_position <= position;
        to_begin_.pop_front()) {
     const SpinStretch& stretch = to_begin_.front();
+    UseUpTo(stretch.begin_position);
     const uint32_t number = WaitAt({.address = stretch.loop->address(),
                                     .end = stretch.loop->branch() + 1,
                                     .space = stretch.loop->space(),
@@ -226,6 +234,7 @@ void WaitTeller::BeginUpTo(uint64_t position) {
     ++open.stretches;
     wait_of_stretch_[stretch.number] = number;
   }
+  UseUpTo(position);
 }
 
 // Returns the depth of the call that waits: of a lock's function, if one does. One that did nothing
@@ -277,6 +286,8 @@ uint32_t WaitTeller::WaitAt(const Item& item) {
   if (frame.use.use == LockUse::kAcquires) open.family = frame.use.family;
   open.last = item.position;
   plan_.sites.NoteWait(open.wait.site, item.quiet_since <= frame.position);
+  frame.wants_instance = plan_.instances.uses() != 0;
+  if (const AtomicUse* use = UseOf(depth, item)) GiveInstance(depth, *use);
   return frame.wait;
 }
 

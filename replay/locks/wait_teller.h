@@ -22,6 +22,7 @@
 
 #include "flowback/replay/call_stack.h"
 #include "replay/locks/lock_functions.h"
+#include "replay/locks/lock_instances.h"
 #include "replay/locks/lock_sites.h"
 #include "replay/locks/locks.h"
 #include "replay/locks/spin_finder.h"
@@ -41,9 +42,13 @@ class WaitSink {
   virtual void OnSleep(uint64_t begin, uint64_t end) = 0;
   // A function that acquires was called there.
   virtual void OnAcquisition(uint32_t site) = 0;
-  // The thread holds something, unless it only tried (`likely`), or no longer holds it.
-  virtual void OnAcquired(uint32_t site, std::string_view family, uint64_t time, bool likely) = 0;
-  virtual void OnReleased(std::string_view family, uint64_t time) = 0;
+  // The same call, whose lock is known now.
+  virtual void OnAcquisitionOf(uint32_t site, uint32_t instance) = 0;
+  // The thread holds something, unless it only tried (`likely`), or no longer holds it. `address`:
+  // of the lock; 0: not known.
+  virtual void OnAcquired(uint32_t site, std::string_view family, uint64_t time, bool likely,
+                          uint64_t address) = 0;
+  virtual void OnReleased(std::string_view family, uint64_t time, uint64_t address) = 0;
 };
 
 // How often a thread called functions: by the function's number, and the address of the call.
@@ -59,6 +64,7 @@ struct WaitPlan {
   TimeUnit unit;
   FunctionTable& functions;
   LockSites& sites;
+  LockInstances& instances;
   PathTree& paths;
   WaitSink& sink;
   bool blocking = false;  // LockOptions::blocking
@@ -82,6 +88,10 @@ class WaitTeller final : public CallListener {
   void OnCorrection(uint64_t guess, uint64_t next, uint32_t stack, const LeftStack& right) override;
   void OnInherited(const std::vector<Call>& calls, uint64_t address) override;
 
+  // Addresses of operations that come later than all that the stack has been given; in order.
+  void NoteUses(const std::vector<AtomicUse>& uses) {
+    to_use_.insert(to_use_.end(), uses.begin(), uses.end());
+  }
   // Spinning that begins later than all that the stack has been given; in order.
   void Begin(const std::vector<SpinStretch>& stretches);
   // Spinning that has ended. The stack has been given all that came before its begin.
@@ -103,6 +113,7 @@ class WaitTeller final : public CallListener {
  private:
   static constexpr size_t kMostStops = 64;
   static constexpr size_t kNoLock = SIZE_MAX;
+  static constexpr size_t kMostRecent = 64;
   struct Frame {
     uint32_t function = CallPath::kNoFunction;
     uint64_t position = 0;  // instructions of the thread before its entry
@@ -112,6 +123,10 @@ class WaitTeller final : public CallListener {
     LockFunction use;
     size_t lock = kNoLock;  // the outermost call of the lock that it belongs to
     unsigned within = 0;    // calls between it and the lock's function
+    // Of a lock's outermost function: the first operation in it, and when it began to release.
+    std::optional<AtomicUse> first_use{};
+    std::optional<uint64_t> releases{};
+    bool wants_instance = false;  // of its wait, the lock is not known yet
     const AddressSpace* space = nullptr;
   };
   // A wait to which something may yet be added.
@@ -134,6 +149,16 @@ class WaitTeller final : public CallListener {
     uint64_t last_atomic = 0;
     bool sleeps = false;
   };
+
+  // Addresses: wait_instances.cc.
+  void UseUpTo(uint64_t position);
+  void OnUse(const AtomicUse& use);
+  void NoteFirstUse(const AtomicUse& use, LockInstance& lock);
+  void OnFirstUse(size_t depth, const AtomicUse& use);
+  void GiveInstances(const AtomicUse& use);
+  void GiveInstance(size_t depth, const AtomicUse& use);
+  const AtomicUse* UseOf(size_t depth, const Item& item) const;
+  void TellReleased(Frame& frame, uint64_t address);
 
   TimePoint PointOf(const ExitTime& time) const;
   void BeginUpTo(uint64_t position);
@@ -166,6 +191,8 @@ class WaitTeller final : public CallListener {
   std::optional<Frame> replaced_;  // the innermost call, whose place another one takes by a jump
   uint32_t on_ = 0;                // the stack that the thread is on
   std::deque<SpinStretch> to_begin_;
+  std::deque<AtomicUse> to_use_;
+  std::deque<AtomicUse> recent_;  // the last ones
   std::deque<Stop> stops_;
   TscInterval start_bounds_;
   std::unordered_map<uint32_t, uint32_t> wait_of_stretch_;

@@ -10,6 +10,7 @@ namespace flowback {
 LockIndex::LockIndex(const LockReport& report) : sites(report.sites.size()) {
   for (const LockSums& each : report.sums) sites[each.site].threads.push_back(&each);
   for (const LockSums& each : report.path_sums) sites[each.site].paths.push_back(&each);
+  for (const LockSums& each : report.instance_sums) sites[each.site].instances.push_back(&each);
   for (const LockHolder& each : report.holders) sites[each.site].holders.push_back(&each);
   for (const LockWait& each : report.worst)
     if (sites[each.site].longest == nullptr) sites[each.site].longest = &each;

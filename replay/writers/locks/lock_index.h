@@ -17,6 +17,7 @@ struct LockIndex {
   struct Site {
     std::vector<const LockSums*> threads;
     std::vector<const LockSums*> paths;
+    std::vector<const LockSums*> instances;
     std::vector<const LockHolder*> holders;  // the one that held it longest first
     const LockWait* longest = nullptr;       // null: no wait at it is told by itself
     size_t rank = 0;                         // in `by_waiting`; beyond its end: not in it

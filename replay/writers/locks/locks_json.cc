@@ -64,6 +64,9 @@ class JsonPrinter {
   std::string WaitsJson() const;
   std::string SiteJson(uint32_t number) const;
   std::string HoldersJson(uint32_t site) const;
+  std::string SiteLocksJson(uint32_t site) const;
+  std::string LockJson(uint32_t instance) const;
+  void AddLocks(JsonLine& line) const;
   std::string PathsJson(uint32_t site) const;
   std::string ThreadJson(uint32_t number) const;
   std::string WaitJson(const LockWait& wait) const;
@@ -99,6 +102,7 @@ void JsonPrinter::Print(JsonLine& line) const {
            }));
   line.Raw("loops",
            JsonArray(report_.loops, [&](const OtherLoop& loop) { return LoopJson(loop); }));
+  if (report_.has_addresses) AddLocks(line);
   if (view_.changes == nullptr)
     line.Null("changes");
   else
@@ -149,6 +153,7 @@ std::string JsonPrinter::SiteJson(uint32_t number) const {
                });
              }));
     line.Raw("holders", HoldersJson(number));
+    if (report_.has_addresses) line.Raw("locks", SiteLocksJson(number));
     if (view_.paths) line.Raw("paths", PathsJson(number));
   });
 }
@@ -160,6 +165,49 @@ std::string JsonPrinter::HoldersJson(uint32_t site) const {
       line.Number("waits", holder->waits).Number("time", holder->time);
       line.Number("certain", holder->certain);
       line.Raw("callers", JsonArray(FunctionsOf(view_, holder->path), JsonText));
+    });
+  });
+}
+
+void JsonPrinter::AddLocks(JsonLine& line) const {
+  std::vector<uint32_t> locks;
+  for (uint32_t i = 0; i < report_.instances.size(); ++i) locks.push_back(i);
+  line.Raw("locks", JsonArray(locks, [&](uint32_t lock) { return LockJson(lock); }));
+  line.Raw("shared_lines", JsonArray(report_.shared_lines, [](const std::vector<uint32_t>& shared) {
+             return JsonArray(shared, [](uint32_t lock) { return std::to_string(lock); });
+           }));
+}
+
+std::string JsonPrinter::LockJson(uint32_t instance) const {
+  const LockInstance& lock = report_.instances[instance];
+  const SiteWords words =
+      WordsOf(view_, LockSite{.space = lock.space, .address = PlaceOfFirstUse(lock)});
+  return JsonObject([&](JsonLine& line) {
+    line.Number("pid", lock.pid).Hex("address", lock.address);
+    line.Text("name", InstanceName(view_, instance)).Bool("for_work", lock.is_event);
+    AddTextOrNull(line, "file", lock.file);
+    AddTextOrNull(line, "symbol", lock.symbol);
+    if (lock.symbol.empty())
+      line.Null("symbol_offset");
+    else
+      line.Number("symbol_offset", lock.symbol_offset);
+    line.Raw("threads", JsonArray(lock.threads, [&](uint32_t thread) {
+               return std::to_string(report_.threads[thread].tid);
+             }));
+    line.Raw("first_use", JsonObject([&](JsonLine& use) {
+               AddThread(lock.thread, use);
+               use.Number("time", lock.time).Hex("address", lock.ip);
+               AddTextOrNull(use, "source", words.loop_source);
+               use.Raw("callers", JsonArray(FunctionsOf(view_, lock.path), JsonText));
+             }));
+  });
+}
+
+std::string JsonPrinter::SiteLocksJson(uint32_t site) const {
+  return JsonArray(index_.sites[site].instances, [&](const LockSums* sums) {
+    return JsonObject([&](JsonLine& line) {
+      line.Number("lock", sums->instance);
+      AddSums(*sums, line);
     });
   });
 }
@@ -205,6 +253,8 @@ std::string JsonPrinter::WaitJson(const LockWait& wait) const {
     else
       line.Number("holder", report_.threads[wait.holder].tid);
     line.Bool("certain", wait.is_certain);
+    if (report_.has_addresses && wait.instance == LockWait::kNoInstance) line.Null("lock");
+    if (wait.instance != LockWait::kNoInstance) line.Number("lock", wait.instance);
     line.Raw("callers", FewCallersJson(CallersOf(view_, report_.sites[wait.site], wait.path)));
   });
 }

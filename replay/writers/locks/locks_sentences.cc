@@ -187,6 +187,18 @@ std::string OpenSentence(const LocksView& view) {
                      text, left != 0 ? fmt::format(" and {} more", left) : "");
 }
 
+std::vector<std::string> SharedLineSentences(const LocksView& view) {
+  constexpr size_t kMost = 5;
+  const auto& lines = view.report->shared_lines;
+  std::vector<std::string> sentences;
+  for (size_t i = 0; i < std::min(kMost, lines.size()); ++i)
+    sentences.push_back(LineSentence(view, lines[i]));
+  if (lines.size() > kMost)
+    sentences.push_back(fmt::format("So do the locks in {}.",
+                                    CountedWords(lines.size() - kMost, "more cache line")));
+  return sentences;
+}
+
 std::string NotWhole(const LockReport& report) {
   const LockSums sums = TotalsOf(report).sums;
   const auto count = [&](WaitState state) { return sums.states[static_cast<size_t>(state)]; };
@@ -228,6 +240,7 @@ std::vector<std::string> LockSentences(const LocksView& view) {
   add(WaitSentence(view));
   add(LocksAlone(view));
   add(OpenSentence(view));
+  for (std::string& each : SharedLineSentences(view)) add(std::move(each));
   add(DoubtfulSentence(view));
   if (report.emulated && report.has_times) add(kEmulatedTimes);
   if (!report.has_times) add("The trace has no times: waits are counted by the trips of loops.");

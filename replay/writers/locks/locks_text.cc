@@ -48,6 +48,7 @@ class TextPrinter {
   void PrintSums(const LockSums& sums, uint64_t life, std::string_view name);
   std::string WhoWaited(uint32_t site) const;
   void PrintThreadSums(uint32_t site);
+  void PrintInstances(uint32_t site);
   void PrintHolders(uint32_t site);
   void PrintPath(const LockSite& site, const LockSums& sums);
   void PrintCallers(const std::vector<LockCaller>& callers);
@@ -148,6 +149,7 @@ void TextPrinter::PrintSite(size_t rank, uint32_t number) {
   Line(fmt::format("{}. {}{}", rank, words.Short(), names.empty() ? "" : " (" + names + ")"), 0);
   PrintSums(sums, totals_.life, WhoWaited(number));
   PrintThreadSums(number);
+  PrintInstances(number);
   PrintHolders(number);
   if (sums.cycles != 0) out_ += fmt::format("  {} cycles of waiting\n", Grouped(sums.cycles));
   if (!view_.paths) return;
@@ -173,6 +175,19 @@ void TextPrinter::PrintThreadSums(uint32_t site) {
   More(waited);
   if (waited != 0 && waited != threads.size())
     out_ += fmt::format("  ({} did not wait)\n", Counted(threads.size() - waited, "more thread"));
+}
+
+// A row for each lock that threads waited for at the site, and where a lock without a name was used
+// first.
+void TextPrinter::PrintInstances(uint32_t site) {
+  size_t waited = 0;
+  for (const LockSums* each : index_.sites[site].instances) {
+    if (each->waits == 0 || ++waited > view_.rows) continue;
+    const LockInstance& lock = report_.instances[each->instance];
+    PrintSums(*each, totals_.life, "lock " + InstanceName(view_, each->instance));
+    if (lock.symbol.empty()) Line(FirstUseWords(view_, each->instance), 4);
+  }
+  More(waited);
 }
 
 // "held by T1 for 83 %; one of T2, T3 for at most 17 %".

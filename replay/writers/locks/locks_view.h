@@ -68,6 +68,17 @@ struct SiteWords {
 };
 SiteWords WordsOf(const LocksView& view, const LockSite& site);
 
+// Returns what a lock is called: "queue+0x40", "libc.so.6+0x1d2a80", or its address.
+std::string InstanceName(const LocksView& view, uint32_t instance);
+// Returns the instruction that used it first: the call of the lock's function, if it was in one.
+inline uint64_t PlaceOfFirstUse(const LockInstance& lock) {
+  return lock.call == 0 ? lock.ip : lock.call;
+}
+// "first used at init.c:12 (lock_queue <- init <- main)".
+std::string FirstUseWords(const LocksView& view, uint32_t instance);
+// Returns a sentence on locks of LockReport::shared_lines.
+std::string LineSentence(const LocksView& view, const std::vector<uint32_t>& line);
+
 // Returns the callers of the site's function on a path of LockReport::paths, the innermost first.
 std::vector<LockCaller> CallersOf(const LocksView& view, const LockSite& site, uint32_t path);
 // Returns the innermost functions of a path, at most 64, the innermost first.
