@@ -18,23 +18,26 @@ namespace flowback {
 
 // Instructions that follow one another in memory and execute together.
 struct LoopBlock {
-  const AddressSpace* space = nullptr;
-  CodeMode mode{};
+  // What is looked at of each execution lies together.
   uint64_t address = 0;
-  uint64_t end = 0;  // the address after the last instruction
-  Bytes code;        // empty: it is not known
-  std::vector<uint8_t> lengths;
-  InstructionClass last = InstructionClass::kOther;  // class of the last instruction
+  uint64_t end = 0;     // the address after the last instruction
   uint64_t branch = 0;  // the last instruction, if it is a direct jump backwards; else 0
   uint64_t target = 0;  // of `branch`
-  bool stores = false;  // no trip with it waits
+  InstructionClass last = InstructionClass::kOther;  // class of the last instruction
+  bool stores = false;                               // no trip with it waits
   // Of the dynamic linker, which finds a function that is called the first time: it comes in
   // between whatever the thread does.
   bool is_linker = false;
   bool is_vdso = false;  // it reads the kernel's clock, which the kernel may set meanwhile
   bool atomic = false;
+  // It is a loop of its own, whose one way round is neither a wait nor looks like one.
+  bool goes_by_itself = false;
   // The number of trips of the loops that `branch` closes that were work; kWaits: one waited.
   uint32_t work = 0;
+  const AddressSpace* space = nullptr;
+  CodeMode mode{};
+  Bytes code;  // empty: it is not known
+  std::vector<uint8_t> lengths;
 
   static constexpr uint32_t kManyWork = 256;
   static constexpr uint32_t kWaits = UINT32_MAX;
@@ -46,7 +49,7 @@ struct LoopBlock {
   bool IsQuiet() const {
     if (is_linker) return true;
     if (atomic || last == InstructionClass::kFarCall) return false;
-    return branch == 0 || stores || is_work();
+    return branch == 0 || stores || is_work() || goes_by_itself;
   }
   // Returns how many of its instructions lie before `ip`. Empty: none begins there.
   std::optional<size_t> InstructionAt(uint64_t ip) const;

@@ -75,37 +75,55 @@ void SpinFinder::OnBlocks(const BlockBatch& batch) {
       }
       CatchUp(walk);
     }
-    ++walk.at;
-    StepTo(walk);
+    StepTo(walk, ++walk.at);
+    walk.count = walk.given_count;
   }
   CatchUp(walk);
 }
 
-// Steps through what has been passed over, from the last store on.
+// Steps through what has been passed over, from the last store on. A trip that is work clears the
+// trail, so what lies between that store and the last such trip is passed over, too.
 void SpinFinder::CatchUp(Walk& walk) {
   size_t begin = walk.at;
   uint64_t count = walk.count;
+  size_t cleared = 0;  // the step after the last trip that is work
+  uint64_t cleared_count = 0;
   while (begin > walk.given) {
+    const BlockStep step = walk.batch.steps[begin - 1];
+    const LoopBlock& block = blocks_.Of(walk.table, step.number());
+    if (cleared == 0 && step.taken() && block.is_work() && !block.is_linker) {
+      cleared = begin;
+      cleared_count = count;
+    }
     count -= walk.CountOf(--begin);
-    const LoopBlock& block = blocks_.Of(walk.table, walk.batch.steps[begin].number());
     if (block.stores && !block.is_linker) break;
   }
-  position_ += count - walk.given_count;
-  walk.given = begin;
-  walk.given_count = count;
-  StepTo(walk);
+  PassTo(walk, begin, count);
+  const bool is_short = trail_.size() + (cleared - begin) < kMostParts;
+  if (cleared > begin + 1 && is_short) {
+    StepTo(walk, begin + 1);
+    PassTo(walk, cleared, cleared_count);
+    trail_.clear();
+    entered_.reset();
+  }
+  StepTo(walk, walk.at);
 }
 
-// Up to the step at hand.
-void SpinFinder::StepTo(Walk& walk) {
-  for (; walk.given < walk.at; ++walk.given) {
+// The steps up to that one, with `count` instructions of the batch before it, change nothing.
+void SpinFinder::PassTo(Walk& walk, size_t step, uint64_t count) {
+  position_ += count - walk.given_count;
+  walk.given = step;
+  walk.given_count = count;
+}
+
+void SpinFinder::StepTo(Walk& walk, size_t end) {
+  for (; walk.given < end; ++walk.given) {
     const BlockStep step = walk.batch.steps[walk.given];
     LoopBlock& block = blocks_.Of(walk.table, step.number());
     const uint64_t count = walk.CountOf(walk.given);
     walk.given_count += count;
     Step(block, count, step.taken(), [&] { return walk.TimeAt(walk.given_count); });
   }
-  walk.count = walk.given_count;
 }
 
 // Whether the step at hand may end a trip, or changes what later ones find: else it changes nothing
@@ -187,6 +205,9 @@ void SpinFinder::Note(const TripVerdict& verdict, LoopBlock& block) {
   } else {
     block.work = LoopBlock::kWaits;
   }
+  const bool waits = verdict.kind != LoopKind::kWork && verdict.kind != LoopKind::kDelay;
+  block.goes_by_itself =
+      block.target >= block.address && !waits && !verdict.pauses && !verdict.atomic;
 }
 
 void SpinFinder::Forget() {

@@ -85,7 +85,8 @@ class SpinFinder {
   struct Walk;
 
   void CatchUp(Walk& walk);
-  void StepTo(Walk& walk);
+  void PassTo(Walk& walk, size_t step, uint64_t count);
+  void StepTo(Walk& walk, size_t end);
   bool MayMatter(const Walk& walk, const LoopBlock& block);
   // `time_of` returns when the block's last instruction executed.
   template <typename TimeOf>

@@ -65,7 +65,7 @@ void WaitTeller::OnEnter(const Call& call, size_t depth) {
     }
   }
   const bool is_seen = call.entry == CallEntry::kCall || call.entry == CallEntry::kTailCall;
-  if (is_seen) ++calls_[{frame.function, frame.site}];
+  if (is_seen) calls_.Add(frame.function, frame.site);
   if (is_seen && IsOutermost(depth)) TellEntered(depth, call);
 }
 

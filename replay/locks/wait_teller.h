@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "flowback/replay/call_stack.h"
+#include "replay/locks/lock_calls.h"
 #include "replay/locks/lock_functions.h"
 #include "replay/locks/lock_instances.h"
 #include "replay/locks/lock_sites.h"
@@ -50,14 +51,6 @@ class WaitSink {
                           uint64_t address) = 0;
   virtual void OnReleased(std::string_view family, uint64_t time, uint64_t address) = 0;
 };
-
-// How often a thread called functions: by the function's number, and the address of the call.
-struct HashOfCall {
-  size_t operator()(const std::pair<uint32_t, uint64_t>& call) const {
-    return static_cast<size_t>((call.second ^ uint64_t{call.first} << 48) * 0x9e3779b97f4a7c15);
-  }
-};
-using CallCounts = std::unordered_map<std::pair<uint32_t, uint64_t>, uint64_t, HashOfCall>;
 
 // What a WaitTeller needs; all of it must outlive the teller.
 struct WaitPlan {
@@ -108,7 +101,7 @@ class WaitTeller final : public CallListener {
   void NoteStart(const TscInterval& bounds) { start_bounds_ = bounds; }
   // The flow has ended.
   void Finish();
-  CallCounts TakeCalls() { return std::exchange(calls_, {}); }
+  CallCounts TakeCalls() { return calls_.Take(); }
 
  private:
   static constexpr size_t kMostStops = 64;
@@ -198,7 +191,7 @@ class WaitTeller final : public CallListener {
   std::unordered_map<uint32_t, uint32_t> wait_of_stretch_;
   std::unordered_map<uint32_t, OpenWait> open_;
   uint32_t next_wait_ = 1;
-  CallCounts calls_;
+  LockCalls calls_;
 };
 
 }  // namespace flowback
