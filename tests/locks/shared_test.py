@@ -23,6 +23,11 @@ def locks(name, *words):
     return json.loads(truth.run(FLOWBACK, "locks", os.path.join(GENERATED, name, "perf.data"), *SYMBOLS, "--json", *words))
 
 
+def steps(answer):
+    sites = sorted((site["function"], site["waits"], site["trips"], site["sleeps"], site["acquisitions"]) for site in answer["sites"])
+    return sites, sorted((loop["function"], loop["trips"], loop["kind"], loop["reason"]) for loop in answer["loops"])
+
+
 def branches(name):
     return truth.Branches(FLOWBACK, os.path.join(GENERATED, name, "perf.data"), *SYMBOLS)
 
@@ -51,6 +56,12 @@ class Shared(unittest.TestCase):
                         self.assertLessEqual(thread["waits"], thread["trips"])
                         self.assertEqual(thread["sleeps"], 0)
                     self.assertEqual(sum(thread["waits"] > 0 for thread in site["threads"]), 3)
+
+    def test_same_trips_block_by_block(self):
+        """The other engine gives each block by itself, so the search steps through all of them. It gives no times."""
+        for name in SEVERAL_THREADS:
+            with self.subTest(name):
+                self.assertEqual(steps(locks(name, "--engine", "libipt")), steps(locks(name)))
 
     def test_sleeping_pool(self):
         """Workers wait for tasks, and the first thread waits for their end."""
