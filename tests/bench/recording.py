@@ -65,6 +65,7 @@ def main():
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bin", type=pathlib.Path, required=True)
     parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--locks", action="store_true", help="record the addresses of locks, too")
     parser.add_argument("names", nargs="*")
     options = parser.parse_args()
     flowback = str(options.bin / "flowback")
@@ -82,8 +83,8 @@ def main():
             ways = {
                 "alone": [path, *command[1:]],
                 "emulated": ["qemu-x86_64", path, *command[1:]],
-                "recorded": [flowback, "record", "--engine", "emulate", "-o", recording, "--",
-                             *command],
+                "recorded": [flowback, "record", "--engine", "emulate",
+                             *(["--locks"] if options.locks else []), "-o", recording, "--", *command],
             }
             times = {way: [] for way in ways}
             for _ in range(options.runs):

@@ -46,6 +46,58 @@ class LockHoldersTest : public testing::Test {
   LockReport report_;
 };
 
+// By the addresses of what is held and what is waited for.
+class LocksWithAddresses : public LockHoldersTest {
+ protected:
+  void HoldAt(uint32_t thread, uint64_t address, uint64_t begin, uint64_t end,
+              bool likely = false) {
+    holders_.OnAcquired(thread, kMutex, 0, begin, likely, address);
+    holders_.OnReleased(thread, kMutex, end, address);
+  }
+  void WaitAt(uint32_t thread, uint64_t address, uint64_t begin, uint64_t end) {
+    LockWait wait;
+    wait.thread = thread;
+    wait.position = begin;
+    wait.begin = TimePoint::Exact(begin);
+    wait.end = TimePoint::Exact(end);
+    wait.address = address;
+    holders_.OnWait(wait, kMutex);
+    report_.worst.push_back(wait);
+  }
+};
+
+TEST_F(LocksWithAddresses, AThreadWithAnotherLockIsNoCandidate) {
+  HoldAt(0, 0x1000, 100, 300);
+  HoldAt(2, 0x1040, 100, 400);
+  WaitAt(1, 0x1000, 150, 400);
+  const LockReport& report = Tell();
+  ASSERT_EQ(report.holders.size(), 1u);
+  EXPECT_EQ(report.holders[0].thread, 0u);
+  EXPECT_EQ(report.holders[0].time, 150u);
+  EXPECT_EQ(report.holders[0].certain, 150u);
+}
+
+TEST_F(LocksWithAddresses, TheVeryLockIsCertainWhenItIsAcquiredLater) {
+  HoldAt(2, 0, 100, 400);
+  HoldAt(0, 0x1000, 200, 300);
+  WaitAt(1, 0x1000, 90, 300);
+  const LockReport& report = Tell();
+  ASSERT_EQ(report.holders.size(), 2u);
+  EXPECT_EQ(report.holders[0].thread, 0u);
+  EXPECT_EQ(report.holders[0].certain, 100u);
+  EXPECT_EQ(report.holders[1].time, 100u);
+  EXPECT_EQ(report.holders[1].certain, 0u);
+}
+
+TEST_F(LocksWithAddresses, LocksAreReleasedByTheirAddresses) {
+  holders_.OnAcquired(0, kMutex, 0, 100, false, 0x1000);
+  holders_.OnAcquired(0, kMutex, 0, 110, false, 0x1040);
+  holders_.OnReleased(0, kMutex, 200, 0x1000);
+  holders_.OnReleased(0, kMutex, 300, 0x1040);
+  WaitAt(1, 0x1000, 150, 400);
+  EXPECT_EQ(Tell().holders.at(0).time, 50u);
+}
+
 TEST_F(LockHoldersTest, TheOnlyOneIsCertain) {
   Hold(0, 100, 300);
   Wait(1, 150, 320);

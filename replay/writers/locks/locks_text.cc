@@ -178,16 +178,23 @@ void TextPrinter::PrintThreadSums(uint32_t site) {
 }
 
 // A row for each lock that threads waited for at the site, and where a lock without a name was used
-// first.
+// first. Of a single lock the row would repeat the site's.
 void TextPrinter::PrintInstances(uint32_t site) {
-  size_t waited = 0;
-  for (const LockSums* each : index_.sites[site].instances) {
-    if (each->waits == 0 || ++waited > view_.rows) continue;
-    const LockInstance& lock = report_.instances[each->instance];
-    PrintSums(*each, totals_.life, "lock " + InstanceName(view_, each->instance));
-    if (lock.symbol.empty()) Line(FirstUseWords(view_, each->instance), 4);
+  std::vector<const LockSums*> waited;
+  for (const LockSums* each : index_.sites[site].instances)
+    if (each->waits != 0) waited.push_back(each);
+  for (size_t i = 0; i < std::min(waited.size(), view_.rows); ++i) {
+    const uint32_t lock = waited[i]->instance;
+    const std::string name = "lock " + InstanceName(view_, lock);
+    const bool is_named = !report_.instances[lock].symbol.empty();
+    const std::string use = is_named ? std::string() : FirstUseWords(view_, lock);
+    if (waited.size() > 1) PrintSums(*waited[i], totals_.life, name);
+    if (waited.size() == 1)
+      Line(is_named ? name : name + ", " + use, 2);
+    else if (!is_named)
+      Line(use, 4);
   }
-  More(waited);
+  More(waited.size());
 }
 
 // "held by T1 for 83 %; one of T2, T3 for at most 17 %".
