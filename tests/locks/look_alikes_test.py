@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """look_alikes_test.py FLOWBACK PROGRAM...: `flowback locks` reports no wait in loops that only look like it
-(programs/look_alikes.c), although another thread of the process sleeps meanwhile."""
+(programs/look_alikes*.c), although another thread of the process sleeps meanwhile."""
 
 import json
 import os

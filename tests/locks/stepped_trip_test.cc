@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Trips of real loops, as compilers made them, and how they are judged. Each loop of
-// programs/waits.c waits; none of programs/look_alikes.c does.
+// programs/waits.c waits; none of programs/look_alikes*.c does.
 #include <gtest/gtest.h>
 
 #include <array>

@@ -207,7 +207,7 @@ static void TimeOut(void) {  // gives up after a long time
   }
 }
 
-const struct Loop loops[] = {
+static const struct Loop loops[] = {
     {"ttas", Ttas},
     {"tas", Tas},
     {"tas_pause", TasPause},
@@ -236,3 +236,4 @@ const struct Loop loops[] = {
     {"time_out", TimeOut},
     {NULL, NULL},
 };
+const struct Loop* const loop_lists[] = {loops, NULL};
