@@ -61,7 +61,11 @@ class Timeline(unittest.TestCase):
                           for each in self.told["threads"]])
         self.assertGreater(self.told["waits"]["spinning"], 0)
         self.assertGreater(self.told["waits"]["sleeping"], 0)
-        self.assertTrue(any("pthread_mutex_lock" in (each["waits"]["mostly"] or "") for each in self.told["threads"]))
+        for thread in self.told["threads"]:
+            waited = thread["waits"]["spinning"] + thread["waits"]["sleeping"] != 0
+            self.assertEqual(waited, thread["waits"]["mostly"] is not None)
+        # The first thread waits for the end of the others.
+        self.assertIn("join() called at main.cc:", self.told["threads"][0]["waits"]["mostly"])
 
     def test_all_else_is_as_without_it(self):
         told = json.loads(json.dumps(self.told))
@@ -82,7 +86,7 @@ class Timeline(unittest.TestCase):
         text = run("timeline", *self.cache, self.recording, "--waits")
         self.assertRegex(text, r"Waiting for other threads is [\d.]+ % of that: [\d.]+ % spinning, [\d.]+ % sleeping")
         self.assertIn("\nwaits of threads\n", text)
-        self.assertRegex(text, r"% +contended \d+: \S*pthread_mutex_lock\(\) called at posix.cc:\d+\n")
+        self.assertRegex(text, r"% +contended \d+: \S*join\(\) called at main.cc:\d+\n")
         self.assertIn("= sleeping", text)
         self.assertNotIn("spinning", run("timeline", *self.cache, self.recording))
 
@@ -101,8 +105,8 @@ class Timeline(unittest.TestCase):
             sums[frames[-1].strip("[]")] += int(time)
             self.assertGreater(int(time), 0)
         self.assertEqual(sums, {part: self.locks["waits"][part] for part in sums})
-        self.assertTrue(any(line.startswith("__clone;start_thread;") and ";__pthread_mutex_lock;[sleeping] " in line
-                            for line in lines), lines)
+        for words in ("__clone;start_thread;", ";std::thread::join();[sleeping] "):
+            self.assertTrue(any(words in line for line in lines), lines)
         self.assertEqual(run("export", *self.cache, "--to", "folded", "--waits", f"{RECORDINGS}/tiny.data"), "")
 
     def test_formats_without_a_place_for_waits(self):
