@@ -18,7 +18,7 @@ using record::TraceClock;
 
 namespace {
 
-record::PtSettings SettingsOf(const SharedSettings& shared, bool per_cpu) {
+record::PtSettings SettingsOf(const SharedSettings& shared) {
   record::PtSettings settings{
       .psb_period_bytes = shared.psb_period_bytes,
       .return_compression = shared.return_compression,
@@ -26,8 +26,8 @@ record::PtSettings SettingsOf(const SharedSettings& shared, bool per_cpu) {
       // read for each outcome, and fewer of them tell more of the time.
       .long_tnt = shared.long_tnt || !shared.has_cyc,
       .short_tnt_where_smaller = !shared.long_tnt && !shared.has_cyc,
-      .timestamps = shared.timestamps};
-  settings.times_ends = per_cpu;
+      .timestamps = shared.timestamps,
+      .times_ends = true};
   if (shared.has_mtc) settings.mtc_shift = shared.mtc_shift;
   if (shared.has_cyc) settings.cyc_threshold = shared.cyc_threshold;
   return settings;
@@ -49,7 +49,7 @@ EmulatedProcess::EmulatedProcess(record::SharedArea& area, record::EmulatorSetup
       setup_(std::move(setup)),
       name_(std::move(name)),
       clock_(ClockOf(area)),
-      settings_(SettingsOf(area.settings, area.cpu_count.load() != 0)),
+      settings_(SettingsOf(area.settings)),
       threads_(threads),
       drop_translations_(drop_translations),
       tids_(new std::atomic<int32_t>[kMaxVcpus]()),

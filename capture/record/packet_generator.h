@@ -22,8 +22,9 @@ struct PtSettings {
   bool short_tnt_where_smaller = false;  // see pt::PacketWriterOptions
   bool timestamps = true;
   std::optional<uint8_t> mtc_shift = std::nullopt;
-  // Tells the time behind where tracing goes off, too: of streams that threads take turns on it
-  // then proves in which of two pauses close to each other the threads changed.
+  // Tells the time after tracing goes off, too: nothing else shows how long a system call took. In
+  // streams that threads take turns on it proves in which of two pauses close to each other the
+  // threads changed.
   bool times_ends = false;
   // CYC packets, no closer than this many cycles, where above 0: 2^(n-1). A TNT then holds branches
   // up to the next timing packet only.

@@ -25,6 +25,7 @@ PtSettings SettingsOf(const RecordOptions& options) {
           .long_tnt = options.packets.long_tnt,
           .timestamps = options.packets.timestamps,
           .mtc_shift = options.packets.mtc_shift,
+          .times_ends = true,
           .cyc_threshold = options.packets.cyc_threshold};
 }
 

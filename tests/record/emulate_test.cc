@@ -10,7 +10,9 @@
 #include <filesystem>
 #include <fstream>
 #include <thread>
+#include <variant>
 
+#include "decode/pt/packets/packet.h"
 #include "flowback/capture/open.h"
 #include "tests/record/emulated.h"
 #include "tests/record/recorded.h"
@@ -25,13 +27,21 @@ std::vector<FlowDigest> Digests(const RecordSummary& summary) {
   return digests;
 }
 
-// The last packet but padding switches tracing off.
+// The last packet but padding and times switches tracing off.
 bool EndsOutsideTheProgram(const Stream& stream) {
-  constexpr uint8_t kTipPgd = 0x01;
-  constexpr uint8_t kOpcode = 0x1f;
-  size_t end = stream.bytes.size();
-  while (end > 0 && stream.bytes[end - 1] == 0) --end;
-  return end > 0 && (stream.bytes[end - 1] & kOpcode) == kTipPgd;
+  pt::PebsState pebs;
+  bool is_off = false;
+  for (Bytes bytes = stream.bytes; !bytes.empty();) {
+    pt::Packet packet;
+    const pt::ReadResult size = pt::ReadPacket(bytes, pebs, packet);
+    if (!size) return false;
+    const bool tells_flow =
+        !std::holds_alternative<pt::Pad>(packet) && !std::holds_alternative<pt::Tsc>(packet) &&
+        !std::holds_alternative<pt::Tma>(packet) && !std::holds_alternative<pt::Cyc>(packet);
+    if (tells_flow) is_off = std::holds_alternative<pt::TipPgd>(packet);
+    bytes = bytes.subspan(*size);
+  }
+  return is_off;
 }
 
 // ---- judged by the step engine ----
