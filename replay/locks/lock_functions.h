@@ -23,6 +23,9 @@ struct LockFunction {
   std::string_view family;  // empty: nothing is held
 
   bool belongs_to_lock() const { return use != LockUse::kNone && use != LockUse::kPassesOn; }
+  // When it has returned, its caller holds something, or may.
+  bool acquires() const { return waits() || use == LockUse::kTries; }
+  bool gives_up() const { return use == LockUse::kReleases || use == LockUse::kWaits; }
   bool waits() const { return use == LockUse::kAcquires || use == LockUse::kWaits; }
 };
 

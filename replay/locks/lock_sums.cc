@@ -69,7 +69,7 @@ void WaitTotals::OnWait(const LockWait& wait, std::string_view family) {
   thread.spinning += wait.spinning();
   AddToStrip(wait);
   KeepWorst(wait);
-  if (!family.empty()) holders_.OnWait(wait, family);
+  holders_.OnWait(wait, family);
   if (wait.state == WaitState::kCutByEnd) report_.open.push_back(wait);
 }
 
@@ -153,6 +153,7 @@ void WaitTotals::OnThreadEnd(uint32_t number, uint64_t instructions) {
   if (shares_) report_.threads[number].waits = shares_->Take();
   shares_.reset();
   holders_.OnThreadEnd(number, report_.threads[number].end);
+  followed_ = 0;
 }
 
 std::vector<LockSums> WaitTotals::Told(const SumsByKey& all) {
@@ -169,7 +170,7 @@ std::vector<LockSums> WaitTotals::Told(const SumsByKey& all) {
   return told;
 }
 
-void WaitTotals::Tell(bool proves) {
+void WaitTotals::Tell(bool proves, TimeAway& away) {
   const size_t sites = sites_.all().size();
   CountCalls();
   const auto most_first = [](const LockSums& a, const LockSums& b) {
@@ -188,7 +189,7 @@ void WaitTotals::Tell(bool proves) {
     std::ranges::stable_sort(*sums, most_first);
   std::ranges::stable_sort(report_.worst, IsLonger);
   if (report_.worst.size() > options_.worst) report_.worst.resize(options_.worst);
-  holders_.Tell(proves, report_);
+  holders_.Tell(proves, away, report_);
 }
 
 }  // namespace flowback

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "replay/locks/lock_holders.h"
+#include "replay/locks/holders/lock_holders.h"
 #include "replay/locks/lock_player.h"
 #include "replay/locks/wait_shares.h"
 #include "replay/timeline/duration_counts.h"
@@ -22,7 +22,11 @@ class WaitTotals final : public LockSink {
   // are there; what waits add up to is written to it.
   WaitTotals(const LockOptions& options, const LockSites& sites, std::vector<bool> alone,
              LockReport& report)
-      : options_(options), sites_(sites), alone_(std::move(alone)), report_(report) {}
+      : options_(options),
+        sites_(sites),
+        alone_(std::move(alone)),
+        report_(report),
+        holders_(report.paths) {}
 
   // Also splits the times of the threads, as LockOptions::shares asks. `accounts`, with spans, must
   // outlive this.
@@ -37,17 +41,22 @@ class WaitTotals final : public LockSink {
   void OnAcquisition(uint32_t site) override { Count(site, thread_, 1); }
   void OnAcquisitionOf(uint32_t site, uint32_t instance) override;
   void OnCalls(uint32_t number, CallCounts calls) override;
-  void OnAcquired(uint32_t site, std::string_view family, uint64_t time, bool likely,
-                  uint64_t address) override {
-    holders_.OnAcquired(thread_, family, site, time, likely, address);
+  void OnAcquired(const Acquired& acquired) override { holders_.OnAcquired(thread_, acquired); }
+  void OnReleasing(std::string_view family, const TimePoint& time, uint64_t address) override {
+    holders_.OnReleasing(thread_, family, time, address);
+    followed_ = holders_.followed();
   }
-  void OnReleased(std::string_view family, uint64_t time, uint64_t address) override {
-    holders_.OnReleased(thread_, family, time, address);
+  void OnReleased(std::string_view family, const TimePoint& time) override {
+    holders_.OnReleased(thread_, family, time.hi);
+  }
+  void OnDoing(uint32_t node, size_t depth, uint64_t time) override {
+    holders_.OnDoing(thread_, node, depth, time);
+    followed_ = holders_.followed();
   }
 
-  // Fills in the report but for its sites, functions and loops. `proves`: as LockHolders::Tell has
-  // it. Call it once, at the end.
-  void Tell(bool proves);
+  // Fills in the report but for its sites, functions and loops. `proves` and `away`: as
+  // LockHolders::Tell has them. Call it once, at the end.
+  void Tell(bool proves, TimeAway& away);
   // Trips by site of threads that no other one could have let go on.
   const std::map<uint32_t, uint64_t>& trips_alone() const { return trips_alone_; }
 

@@ -94,7 +94,8 @@ Result<LockReport> LockFinder::Find(const TimesOf& times) {
   Player player(sources_.flow, {.threads = options_.threads, .in_flight = options_.in_flight});
   if (Status status = player.Play(flows_, locks); !status) return Fail(status.error());
   report_.losses = locks.TakeLosses();
-  totals.Tell(report_.losses.empty() && AreAllPlayed());
+  TimeAway away(sources_.recording, accounts);
+  totals.Tell(report_.losses.empty() && AreAllPlayed(), away);
   TellLoops(locks.loops(), totals);
   TellInstances(instances);
   report_.sites = sites_.Take();

@@ -106,7 +106,14 @@ struct LockHolder {
   uint64_t waits = 0;    // of other threads, in which it was between acquiring and releasing
   uint64_t time = 0;     // of these
   uint64_t certain = 0;  // of `time`: no other thread was
-  uint32_t path = PathTree::kRoot;  // where it spent most of that time
+  // What it did in that time: the innermost call that it was in for at least half of it.
+  uint32_t path = PathTree::kRoot;
+  uint64_t waiting = 0;         // of `time`: it waited itself
+  uint32_t waits_at = kNoSite;  // the site at which it did so longest
+  uint64_t off_cpu = 0;         // of `time`: it was off the CPU for another reason than such a wait
+  uint64_t preempted = 0;  // of `off_cpu`: it could have gone on, and another thread ran instead
+
+  static constexpr uint32_t kNoSite = UINT32_MAX;
 };
 
 // A lock by the address of its data, where the recording has that: of the first atomic operation

@@ -48,16 +48,16 @@ void WaitTeller::NoteFirstUse(const AtomicUse& use, LockInstance& lock) {
 void WaitTeller::OnFirstUse(size_t depth, const AtomicUse& use) {
   Frame& frame = frames_[depth];
   frame.first_use = use;
-  if (frame.releases) TellReleased(frame, use.address);
+  if (frame.releases) TellReleasing(frame, use.address);
   if (!frame.use.waits()) return;
   const bool is_event = frame.use.use == LockUse::kWaits;
   plan_.sink.OnAcquisitionOf(SiteOf(depth, {.space = frame.space}),
                              plan_.instances.NumberOf(thread_, use, is_event));
 }
 
-void WaitTeller::TellReleased(Frame& frame, uint64_t address) {
-  plan_.sink.OnReleased(frame.use.family, *frame.releases, address);
-  frame.releases.reset();
+void WaitTeller::TellReleasing(Frame& frame, uint64_t address) {
+  plan_.sink.OnReleasing(frame.use.family, frame.entered, address);
+  frame.releases = false;
 }
 
 // To the innermost waits that have none.

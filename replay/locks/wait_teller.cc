@@ -67,6 +67,7 @@ void WaitTeller::OnEnter(const Call& call, size_t depth) {
   const bool is_seen = call.entry == CallEntry::kCall || call.entry == CallEntry::kTailCall;
   if (is_seen) calls_.Add(frame.function, frame.site);
   if (is_seen && IsOutermost(depth)) TellEntered(depth, call);
+  TellDoing(depth, call.tsc);
 }
 
 // A lock's function belongs to the one that calls it: `std::mutex::lock` to `std::lock_guard`. So
@@ -115,25 +116,60 @@ bool WaitTeller::IsOutermost(size_t depth) const {
 }
 
 void WaitTeller::TellEntered(size_t depth, const Call& call) {
-  const LockFunction& use = frames_[depth].use;
+  Frame& frame = frames_[depth];
+  const LockFunction& use = frame.use;
   if (use.waits()) plan_.sink.OnAcquisition(SiteOf(depth, {.space = call.space}));
-  const bool gives_up = use.use == LockUse::kReleases || use.use == LockUse::kWaits;
-  if (!gives_up || use.family.empty()) return;
-  const uint64_t time = PointOf({.tsc = call.tsc, .bounds = call.bounds}).time;
+  if (use.family.empty()) return;
+  frame.entered = PointOf({.tsc = call.tsc, .bounds = call.bounds});
   // Which lock it is, the first operation tells.
   if (plan_.instances.uses() != 0 && use.use == LockUse::kReleases)
-    frames_[depth].releases = time;
-  else
-    plan_.sink.OnReleased(use.family, time, 0);
+    frame.releases = true;
+  else if (use.gives_up())
+    plan_.sink.OnReleasing(use.family, frame.entered, 0);
 }
 
-void WaitTeller::TellReturned(size_t depth, const ExitTime& time) {
-  const LockFunction& use = frames_[depth].use;
-  const bool tries = use.use == LockUse::kTries;
-  if (use.family.empty() || (!use.waits() && !tries)) return;
-  const std::optional<AtomicUse>& first = frames_[depth].first_use;
-  plan_.sink.OnAcquired(SiteOf(depth, {.space = frames_[depth].space}), use.family,
-                        PointOf(time).time, tries, first ? first->address : 0);
+// What waits for a moment gives up what its caller holds before it sleeps.
+void WaitTeller::TellReleased(Frame& frame, const TimePoint& time) {
+  if (frame.releases) TellReleasing(frame, 0);
+  if (frame.use.gives_up()) plan_.sink.OnReleased(frame.use.family, frame.slept.value_or(time));
+}
+
+// What waits for a moment has acquired again what it gave up, whose address is not its own.
+void WaitTeller::TellAcquired(size_t depth, const TimePoint& time, bool likely) {
+  const Frame& frame = frames_[depth];
+  const bool has_address = frame.first_use && frame.use.use != LockUse::kWaits;
+  plan_.sink.OnAcquired({.site = SiteOf(depth, {.space = frame.space}),
+                         .family = frame.use.family,
+                         .earliest = frame.waited.value_or(frame.entered).lo,
+                         .time = time.time,
+                         .address = has_address ? frame.first_use->address : 0,
+                         .likely = likely});
+}
+
+void WaitTeller::TellReturned(size_t depth, const TimePoint& time) {
+  Frame& frame = frames_[depth];
+  if (frame.use.family.empty()) return;
+  TellReleased(frame, time);
+  if (!frame.use.acquires()) return;
+  TellAcquired(depth, time, frame.use.use == LockUse::kTries);
+  if (depth > 0) plan_.sink.OnDoing(NodeOf(depth - 1), depth - 1, time.time);
+}
+
+// The thread's flow ends in a lock's function: it may hold what that acquires, unless it waits yet.
+void WaitTeller::TellEnd(size_t depth) {
+  Frame& frame = frames_[depth];
+  if (frame.use.family.empty() || account_ == nullptr) return;
+  const TimePoint end = TimePoint::Exact(account_->end);
+  TellReleased(frame, end);
+  const auto open = open_.find(frame.wait);
+  const bool waits = open != open_.end() && open->second.wait.state == WaitState::kCutByEnd;
+  if (frame.use.acquires() && !waits) TellAcquired(depth, end, true);
+}
+
+// The innermost call is the `depth`th now.
+void WaitTeller::TellDoing(size_t depth, uint64_t tsc) {
+  if (depth >= plan_.sink.followed() || depth >= frames_.size()) return;
+  plan_.sink.OnDoing(NodeOf(depth), depth, PointOf({.tsc = tsc, .bounds = {}}).time);
 }
 
 void WaitTeller::OnExit(const Call& /*call*/, size_t depth, CallExit how, uint64_t /*instructions*/,
@@ -141,7 +177,7 @@ void WaitTeller::OnExit(const Call& /*call*/, size_t depth, CallExit how, uint64
   BeginUpTo(stack_->instructions());
   PopTo(depth + 1);
   replaced_.reset();
-  if (how == CallExit::kReturn && IsOutermost(depth)) TellReturned(depth, time);
+  if (how == CallExit::kReturn && IsOutermost(depth)) TellReturned(depth, PointOf(time));
   if (how == CallExit::kTailCall && frames_.size() == depth + 1) {
     replaced_ = frames_.back();
     if (replaced_->use.belongs_to_lock()) {
@@ -150,12 +186,13 @@ void WaitTeller::OnExit(const Call& /*call*/, size_t depth, CallExit how, uint64
     }
   }
   PopTo(depth);
+  if (depth > 0 && depth < plan_.sink.followed()) TellDoing(depth - 1, time.tsc);
 }
 
 void WaitTeller::PopTo(size_t depth) {
   while (frames_.size() > depth) {
     if (frames_.back().wait != 0) CloseWait(frames_.back().wait);
-    if (frames_.back().releases) TellReleased(frames_.back(), 0);
+    if (frames_.back().releases) TellReleasing(frames_.back(), 0);
     frames_.pop_back();
   }
 }
@@ -291,6 +328,16 @@ uint32_t WaitTeller::WaitAt(const Item& item) {
   return frame.wait;
 }
 
+// The times are of the lock's outermost call around the one that waits.
+void WaitTeller::NoteWaited(uint32_t wait, const TimePoint& begin, const TimePoint& end,
+                            bool sleeps) {
+  const auto waits = std::ranges::find(frames_, wait, &Frame::wait);
+  if (waits == frames_.end() || waits->lock == kNoLock) return;
+  Frame& frame = frames_[waits->lock];
+  if (sleeps && !frame.slept) frame.slept = begin;
+  if (!frame.waited || frame.waited->time <= end.time) frame.waited = end;
+}
+
 void WaitTeller::Extend(OpenWait& open, const TimePoint& begin, const TimePoint& end) {
   if (!open.begun) open.wait.begin = open.wait.end = begin;
   open.begun = true;
@@ -306,9 +353,12 @@ void WaitTeller::End(const std::vector<SpinStretch>& stretches) {
     open.waits = open.waits || stretch.waits;
     open.wait.trips += stretch.trips;
     if (stretch.state != WaitState::kWhole) open.wait.state = stretch.state;
-    Extend(open, PointOf(stretch.begin), PointOf(stretch.end));
-    --open.stretches;
     const uint32_t wait = number->second;
+    const TimePoint begin = PointOf(stretch.begin);
+    const TimePoint end = PointOf(stretch.end);
+    Extend(open, begin, end);
+    NoteWaited(wait, begin, end, false);
+    --open.stretches;
     wait_of_stretch_.erase(number);
     TellIfDone(wait);
   }
@@ -371,6 +421,7 @@ void WaitTeller::OnGap(const UntracedGap& gap, size_t depth) {
   TimePoint end = PointOf({.tsc = gap.end_tsc, .bounds = start_bounds_});
   if (!gap.came_back && account_ != nullptr) end = TimePoint::Exact(account_->end);
   Extend(open, begin, end);
+  NoteWaited(number, begin, end, true);
   ++open.wait.sleeps;
   open.waits = true;
   open.wait.sleeping += end.time - std::min(begin.time, end.time);
@@ -394,6 +445,8 @@ void WaitTeller::TellIfDone(uint32_t number) {
 
 void WaitTeller::Finish() {
   BeginUpTo(UINT64_MAX);
+  for (size_t depth = 0; depth < frames_.size(); ++depth)
+    if (IsOutermost(depth)) TellEnd(depth);
   std::vector<uint32_t> numbers;
   for (const auto& [number, open] : open_) numbers.push_back(number);
   std::ranges::sort(numbers);

@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "flowback/replay/call_stack.h"
+#include "replay/locks/holders/hold.h"
 #include "replay/locks/lock_calls.h"
 #include "replay/locks/lock_functions.h"
 #include "replay/locks/lock_instances.h"
@@ -45,11 +46,18 @@ class WaitSink {
   virtual void OnAcquisition(uint32_t site) = 0;
   // The same call, whose lock is known now.
   virtual void OnAcquisitionOf(uint32_t site, uint32_t instance) = 0;
-  // The thread holds something, unless it only tried (`likely`), or no longer holds it. `address`:
-  // of the lock; 0: not known.
-  virtual void OnAcquired(uint32_t site, std::string_view family, uint64_t time, bool likely,
-                          uint64_t address) = 0;
-  virtual void OnReleased(std::string_view family, uint64_t time, uint64_t address) = 0;
+  // The thread has acquired something.
+  virtual void OnAcquired(const Acquired& acquired) = 0;
+  // It begins to release something (`address`: of the lock; 0: not known), and has released it.
+  virtual void OnReleasing(std::string_view family, const TimePoint& time, uint64_t address) = 0;
+  virtual void OnReleased(std::string_view family, const TimePoint& time) = 0;
+  // While it holds something: it is in the call `node`, the `depth`th of its stack, from then on.
+  virtual void OnDoing(uint32_t node, size_t depth, uint64_t time) = 0;
+  // The number of the outermost calls of which OnDoing wants to know; 0: of none.
+  size_t followed() const { return followed_; }
+
+ protected:
+  size_t followed_ = 0;
 };
 
 // What a WaitTeller needs; all of it must outlive the teller.
@@ -116,11 +124,17 @@ class WaitTeller final : public CallListener {
     LockFunction use;
     size_t lock = kNoLock;  // the outermost call of the lock that it belongs to
     unsigned within = 0;    // calls between it and the lock's function
-    // Of a lock's outermost function: the first operation in it, and when it began to release.
+    // Of a lock's outermost function: the first operation in it, and whether it is not known yet
+    // which lock it releases.
     std::optional<AtomicUse> first_use{};
-    std::optional<uint64_t> releases{};
+    bool releases = false;
     bool wants_instance = false;  // of its wait, the lock is not known yet
     const AddressSpace* space = nullptr;
+    // Of a lock's outermost call: its entry, the begin of its first sleep and the end of its last
+    // wait, where it had one.
+    TimePoint entered;
+    std::optional<TimePoint> slept;
+    std::optional<TimePoint> waited;
   };
   // A wait to which something may yet be added.
   struct OpenWait {
@@ -151,7 +165,7 @@ class WaitTeller final : public CallListener {
   void GiveInstances(const AtomicUse& use);
   void GiveInstance(size_t depth, const AtomicUse& use);
   const AtomicUse* UseOf(size_t depth, const Item& item) const;
-  void TellReleased(Frame& frame, uint64_t address);
+  void TellReleasing(Frame& frame, uint64_t address);
 
   TimePoint PointOf(const ExitTime& time) const;
   void BeginUpTo(uint64_t position);
@@ -167,7 +181,12 @@ class WaitTeller final : public CallListener {
   bool IsSameFile(const Frame& a, const Frame& b) const;
   bool IsOutermost(size_t depth) const;
   void TellEntered(size_t depth, const Call& call);
-  void TellReturned(size_t depth, const ExitTime& time);
+  void TellReturned(size_t depth, const TimePoint& time);
+  void TellReleased(Frame& frame, const TimePoint& time);
+  void TellAcquired(size_t depth, const TimePoint& time, bool likely);
+  void TellDoing(size_t depth, uint64_t tsc);
+  void TellEnd(size_t depth);
+  void NoteWaited(uint32_t wait, const TimePoint& begin, const TimePoint& end, bool sleeps);
   void Rebuild(const std::vector<Call>& calls);
   Frame FrameOf(const Call& call);
   uint32_t NodeOf(size_t depth);

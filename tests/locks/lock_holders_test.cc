@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Who held what others waited for.
-#include "replay/locks/lock_holders.h"
+#include "replay/locks/holders/lock_holders.h"
 
 #include <gtest/gtest.h>
 
@@ -21,16 +21,29 @@ class LockHoldersTest : public testing::Test {
     report_.sites.resize(1);
   }
   void Hold(uint32_t thread, uint64_t begin, uint64_t end) {
-    holders_.OnAcquired(thread, kMutex, 0, begin, false);
+    Acquire(thread, begin);
+    Release(thread, end, end);
+  }
+  void Acquire(uint32_t thread, uint64_t time, bool likely = false) {
+    holders_.OnAcquired(
+        thread, {.site = 0, .family = kMutex, .earliest = time, .time = time, .likely = likely});
+  }
+  void Release(uint32_t thread, uint64_t begin, uint64_t end) {
+    holders_.OnReleasing(thread, kMutex, TimePoint::Exact(begin));
     holders_.OnReleased(thread, kMutex, end);
   }
-  LockWait Wait(uint32_t thread, uint64_t begin, uint64_t end,
-                WaitState state = WaitState::kWhole) {
+  uint32_t Call(uint32_t parent, uint32_t function) {
+    return report_.paths.Find(
+        {.parent = parent, .kind = PathKind::kCall, .function = function, .site = function});
+  }
+  // `about`: how far its begin may be from `begin`.
+  LockWait Wait(uint32_t thread, uint64_t begin, uint64_t end, WaitState state = WaitState::kWhole,
+                uint64_t about = 0) {
     LockWait wait;
     wait.thread = thread;
     wait.position = begin;
     wait.state = state;
-    wait.begin = TimePoint::Exact(begin);
+    wait.begin = {.time = begin, .lo = begin - about, .hi = begin + about};
     wait.end = TimePoint::Exact(end);
     holders_.OnWait(wait, kMutex);
     (state == WaitState::kCutByEnd ? report_.open : report_.worst).push_back(wait);
@@ -38,12 +51,15 @@ class LockHoldersTest : public testing::Test {
   }
   const LockReport& Tell(bool proves = true) {
     for (uint32_t i = 0; i < report_.threads.size(); ++i) holders_.OnThreadEnd(i, 1000);
-    holders_.Tell(proves, report_);
+    TimeAway away(recording_, accounts_);
+    holders_.Tell(proves, away, report_);
     return report_;
   }
 
-  LockHolders holders_;
+  Recording recording_;
+  std::vector<const TimeAccount*> accounts_ = std::vector<const TimeAccount*>(3);
   LockReport report_;
+  LockHolders holders_{report_.paths};
 };
 
 // By the addresses of what is held and what is waited for.
@@ -51,8 +67,20 @@ class LocksWithAddresses : public LockHoldersTest {
  protected:
   void HoldAt(uint32_t thread, uint64_t address, uint64_t begin, uint64_t end,
               bool likely = false) {
-    holders_.OnAcquired(thread, kMutex, 0, begin, likely, address);
-    holders_.OnReleased(thread, kMutex, end, address);
+    AcquireAt(thread, address, begin, likely);
+    ReleaseAt(thread, address, end);
+  }
+  void AcquireAt(uint32_t thread, uint64_t address, uint64_t time, bool likely = false) {
+    holders_.OnAcquired(thread, {.site = 0,
+                                 .family = kMutex,
+                                 .earliest = time,
+                                 .time = time,
+                                 .address = address,
+                                 .likely = likely});
+  }
+  void ReleaseAt(uint32_t thread, uint64_t address, uint64_t time) {
+    holders_.OnReleasing(thread, kMutex, TimePoint::Exact(time), address);
+    holders_.OnReleased(thread, kMutex, time);
   }
   void WaitAt(uint32_t thread, uint64_t address, uint64_t begin, uint64_t end) {
     LockWait wait;
@@ -90,10 +118,10 @@ TEST_F(LocksWithAddresses, TheVeryLockIsCertainWhenItIsAcquiredLater) {
 }
 
 TEST_F(LocksWithAddresses, LocksAreReleasedByTheirAddresses) {
-  holders_.OnAcquired(0, kMutex, 0, 100, false, 0x1000);
-  holders_.OnAcquired(0, kMutex, 0, 110, false, 0x1040);
-  holders_.OnReleased(0, kMutex, 200, 0x1000);
-  holders_.OnReleased(0, kMutex, 300, 0x1040);
+  AcquireAt(0, 0x1000, 100);
+  AcquireAt(0, 0x1040, 110);
+  ReleaseAt(0, 0x1000, 200);
+  ReleaseAt(0, 0x1040, 300);
   WaitAt(1, 0x1000, 150, 400);
   EXPECT_EQ(Tell().holders.at(0).time, 50u);
 }
@@ -148,9 +176,163 @@ TEST_F(LockHoldersTest, NobodyIsCertainAfterTheRelease) {
 }
 
 TEST_F(LockHoldersTest, WhoNeverReleasesIsNotTold) {
-  for (uint64_t i = 0; i < 100; ++i) holders_.OnAcquired(0, kMutex, 0, i, false);
+  for (uint64_t i = 0; i < 100; ++i) Acquire(0, i);
   Wait(1, 150, 320);
   EXPECT_TRUE(Tell().holders.empty());
+}
+
+// Thread 2 may have what it waits for already, and has not returned from the function.
+TEST_F(LockHoldersTest, WhoIsAcquiringMayHoldIt) {
+  Hold(0, 100, 300);
+  holders_.OnAcquired(2, {.site = 0, .family = kMutex, .earliest = 140, .time = 160});
+  Release(2, 170, 170);
+  Wait(1, 150, 320);
+  EXPECT_EQ(Tell().holders.at(0).certain, 0u);
+}
+
+// Likewise where it has begun to release it.
+TEST_F(LockHoldersTest, WhoIsReleasingMayHoldIt) {
+  Hold(0, 100, 300);
+  Acquire(2, 110);
+  Release(2, 140, 160);
+  Wait(1, 150, 320);
+  EXPECT_EQ(Tell().holders.at(0).certain, 0u);
+}
+
+// It may have begun before thread 2 released what it held.
+TEST_F(LockHoldersTest, AWaitWithoutAnExactBeginMayBeForEither) {
+  Hold(0, 100, 300);
+  Hold(2, 110, 140);
+  Wait(1, 150, 320, WaitState::kWhole, 20);
+  EXPECT_EQ(Tell().holders.at(0).certain, 0u);
+}
+
+TEST_F(LockHoldersTest, ThatAThreadTriedIsNotCertain) {
+  Acquire(0, 100, true);
+  Wait(1, 150, 320);
+  const LockReport& report = Tell();
+  ASSERT_EQ(report.holders.size(), 1u);
+  EXPECT_EQ(report.holders[0].certain, 0u);
+}
+
+TEST_F(LockHoldersTest, WhatAThreadTriedAndReleasesItHeld) {
+  Acquire(0, 100, true);
+  Release(0, 300, 300);
+  Wait(1, 150, 320);
+  EXPECT_EQ(Tell().holders.at(0).certain, 150u);
+}
+
+// The one that tries in vain may be the holder as far as the flow tells, but has no share.
+TEST_F(LockHoldersTest, WhoTriesInVainIsNoHolder) {
+  Hold(0, 100, 300);
+  Acquire(2, 120, true);
+  Wait(1, 150, 320);
+  const LockReport& report = Tell();
+  ASSERT_EQ(report.holders.size(), 1u);
+  EXPECT_EQ(report.holders[0].thread, 0u);
+  EXPECT_EQ(report.holders[0].certain, 0u);
+}
+
+TEST_F(LockHoldersTest, ManyTriesInVainHideNoHolder) {
+  for (uint64_t i = 0; i < 200; ++i) Acquire(2, i, true);
+  Acquire(0, 250);
+  Release(0, 300, 300);
+  Wait(1, 260, 320);
+  EXPECT_EQ(Tell().holders.at(0).time, 40u);
+}
+
+// Of the two that it has, it may have released either.
+TEST_F(LockHoldersTest, WhatIsLeftBesideATryIsNotCertain) {
+  Acquire(0, 100);
+  Acquire(0, 110, true);
+  Release(0, 120, 120);
+  Wait(1, 150, 1000, WaitState::kCutByEnd);
+  const LockReport& report = Tell();
+  EXPECT_EQ(report.open.at(0).holder, 0u);
+  EXPECT_FALSE(report.open.at(0).is_certain);
+}
+
+TEST_F(LockHoldersTest, ADeadlockIsNoGuess) {
+  Acquire(0, 100, true);
+  Acquire(1, 110);
+  Wait(0, 200, 1000, WaitState::kCutByEnd);
+  Wait(1, 210, 1000, WaitState::kCutByEnd);
+  EXPECT_TRUE(Tell().cycles.empty());
+}
+
+TEST_F(LockHoldersTest, TellsInWhichCallTheHolderWas) {
+  const uint32_t outer = Call(PathTree::kRoot, 1);
+  const uint32_t middle = Call(outer, 2);
+  const uint32_t brief = Call(middle, 3);
+  const uint32_t lengthy = Call(middle, 4);
+  Acquire(0, 100);
+  holders_.OnDoing(0, outer, 0, 100);
+  holders_.OnDoing(0, middle, 1, 140);
+  holders_.OnDoing(0, brief, 2, 160);
+  holders_.OnDoing(0, lengthy, 2, 190);
+  holders_.OnDoing(0, outer, 0, 280);
+  Release(0, 300, 300);
+  Wait(1, 150, 320);
+  EXPECT_EQ(Tell().holders.at(0).path, lengthy);
+}
+
+// What it does before others wait is not told, and of many calls the outer ones are.
+TEST_F(LockHoldersTest, TellsTheOuterCallOfVeryMany) {
+  const uint32_t outer = Call(PathTree::kRoot, 1);
+  const uint32_t before = Call(outer, 2);
+  const uint32_t middle = Call(outer, 3);
+  Acquire(0, 100);
+  holders_.OnDoing(0, before, 1, 100);
+  for (uint32_t i = 0; i < 800; ++i) holders_.OnDoing(0, Call(middle, 10 + i % 7), 2, 110 + i);
+  EXPECT_LT(holders_.followed(), 4u);
+  Release(0, 900, 900);
+  Wait(1, 150, 920);
+  EXPECT_EQ(Tell().holders.at(0).path, middle);
+}
+
+TEST_F(LockHoldersTest, TellsThatTheHolderWaitedItself) {
+  Hold(0, 100, 300);
+  Wait(1, 150, 320);
+  LockWait own;
+  own.site = 0;
+  own.thread = 0;
+  own.begin = TimePoint::Exact(160);
+  own.end = TimePoint::Exact(260);
+  holders_.OnWait(own, {});
+  const LockReport& report = Tell();
+  EXPECT_EQ(report.holders.at(0).waiting, 100u);
+  EXPECT_EQ(report.holders.at(0).waits_at, 0u);
+}
+
+// It was off the CPU from 180 to 220 as another thread ran, and from 250 to 260 by its own will.
+TEST_F(LockHoldersTest, TellsThatTheHolderWasPreempted) {
+  TimeAccount account;
+  account.tid = 100;
+  account.end = 1000;
+  account.spans.emplace();
+  const auto away = [&](uint64_t begin, uint64_t end, bool preempted) {
+    account.spans->spans.push_back({.kind = TimeClass::kOffCpu,
+                                    .begin = begin,
+                                    .begin_lo = begin - 2,
+                                    .begin_hi = begin + 2,
+                                    .end = end,
+                                    .end_lo = end,
+                                    .end_hi = end});
+    SwitchRecord left;
+    left.tid = 100;
+    left.time = begin + 1;
+    left.out = true;
+    left.preempted = preempted;
+    recording_.sideband.emplace_back(left);
+  };
+  away(180, 220, true);
+  away(250, 260, false);
+  accounts_[0] = &account;
+  Hold(0, 100, 300);
+  Wait(1, 150, 320);
+  const LockReport& report = Tell();
+  EXPECT_EQ(report.holders.at(0).off_cpu, 50u);
+  EXPECT_EQ(report.holders.at(0).preempted, 40u);
 }
 
 TEST_F(LockHoldersTest, NothingIsCertainBehindLosses) {
@@ -173,8 +355,8 @@ TEST_F(LockHoldersTest, NobodyWaitsForItself) {
 }
 
 TEST_F(LockHoldersTest, TwoThatWaitForEachOtherAreACycle) {
-  holders_.OnAcquired(0, kMutex, 0, 100, false);
-  holders_.OnAcquired(1, kMutex, 0, 110, false);
+  Acquire(0, 100);
+  Acquire(1, 110);
   Wait(0, 200, 1000, WaitState::kCutByEnd);
   Wait(1, 210, 1000, WaitState::kCutByEnd);
   const LockReport& report = Tell();
@@ -184,8 +366,8 @@ TEST_F(LockHoldersTest, TwoThatWaitForEachOtherAreACycle) {
 
 // Thread 2 held something, too, when they began to wait.
 TEST_F(LockHoldersTest, OnlyWhoStillHoldsCountsInTheEnd) {
-  holders_.OnAcquired(0, kMutex, 0, 100, false);
-  holders_.OnAcquired(1, kMutex, 0, 110, false);
+  Acquire(0, 100);
+  Acquire(1, 110);
   Hold(2, 120, 500);
   Wait(0, 200, 1000, WaitState::kCutByEnd);
   Wait(1, 210, 1000, WaitState::kCutByEnd);
@@ -193,8 +375,8 @@ TEST_F(LockHoldersTest, OnlyWhoStillHoldsCountsInTheEnd) {
 }
 
 TEST_F(LockHoldersTest, OneThatWaitsForTheCycleIsNotInIt) {
-  holders_.OnAcquired(0, kMutex, 0, 100, false);
-  holders_.OnAcquired(1, kMutex, 0, 110, false);
+  Acquire(0, 100);
+  Acquire(1, 110);
   Wait(0, 200, 1000, WaitState::kCutByEnd);
   Wait(1, 210, 1000, WaitState::kCutByEnd);
   Wait(2, 220, 1000, WaitState::kCutByEnd);  // for one of them
@@ -203,7 +385,7 @@ TEST_F(LockHoldersTest, OneThatWaitsForTheCycleIsNotInIt) {
 }
 
 TEST_F(LockHoldersTest, AWaitForOneThatGoesOnIsNoCycle) {
-  holders_.OnAcquired(0, kMutex, 0, 100, false);
+  Acquire(0, 100);
   Wait(1, 210, 1000, WaitState::kCutByEnd);
   EXPECT_TRUE(Tell().cycles.empty());
 }

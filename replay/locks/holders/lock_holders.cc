@@ -2,6 +2,7 @@
 #include "replay/locks/holders/lock_holders.h"
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 
 #include "replay/locks/holders/hold_sweep.h"
@@ -28,6 +29,7 @@ void LockHolders::OnAcquired(uint32_t thread, const Acquired& acquired) {
   const uint64_t earliest = std::min(acquired.earliest, acquired.time);
   holds.push_back({.thread = thread,
                    .site = acquired.site,
+                   .address = acquired.address,
                    .earliest = earliest,
                    .begin = acquired.time,
                    .end = acquired.time,
@@ -35,19 +37,41 @@ void LockHolders::OnAcquired(uint32_t thread, const Acquired& acquired) {
   ++held_now_;
 }
 
-// Of several that it holds, the one that it acquired last is taken to be released. Where it had
-// only tried to acquire one of them, it may have been another one.
-void LockHolders::OnReleasing(uint32_t thread, std::string_view family, uint64_t time,
-                              uint64_t lo) {
+// Returns which of those that a thread holds it releases; the end: none. Where addresses do not
+// tell, it is the one that it acquired last. A rwlock may be released by another of its words.
+LockHolders::Holds::iterator LockHolders::FindHeld(Holds& holds, std::string_view family,
+                                                   uint64_t address) {
+  constexpr uint64_t kLargestLock = 56;  // bytes, of a pthread_rwlock_t
+  const auto last = [&](auto&& is_it) {
+    const auto at = std::ranges::find_if(holds.rbegin(), holds.rend(), is_it);
+    return at == holds.rend() ? holds.end() : std::prev(at.base());
+  };
+  if (address == 0) return last([](const Hold&) { return true; });
+  const auto exact = last([&](const Hold& each) { return each.address == address; });
+  if (exact != holds.end()) return exact;
+  const auto within = last([&](const Hold& each) {
+    return family == "rwlock" && each.address != 0 && address - each.address < kLargestLock;
+  });
+  if (within != holds.end()) return within;
+  return last([](const Hold& each) { return each.address == 0; });
+}
+
+// Where addresses do not tell which it releases, and it had only tried to acquire one of them,
+// those that are left are not certain.
+void LockHolders::OnReleasing(uint32_t thread, std::string_view family, const TimePoint& time,
+                              uint64_t address) {
   Held& held = held_[{thread, family}];
   held.last = SIZE_MAX;
-  if (held.holds.empty()) return;
-  const bool tried = std::ranges::any_of(held.holds, &Hold::likely);
-  Hold hold = held.holds.back();
-  held.holds.pop_back();
-  for (Hold& each : held.holds) each.likely = each.likely || tried;
-  hold.end = std::max(time, hold.begin);
-  hold.end_lo = std::min(lo, hold.end);
+  const auto at = FindHeld(held.holds, family, address);
+  if (at == held.holds.end()) return;
+  Hold hold = *at;
+  if (address == 0 || hold.address == 0) {
+    const bool tried = std::ranges::any_of(held.holds, &Hold::likely);
+    for (Hold& each : held.holds) each.likely = each.likely || tried;
+  }
+  held.holds.erase(at);
+  hold.end = std::max(time.time, hold.begin);
+  hold.end_lo = std::min(time.lo, hold.end);
   hold.latest = UINT64_MAX;
   if (--held_now_ == 0) activity_.End(hold.end);
   if (kept_++ >= kMost) return;
@@ -70,6 +94,7 @@ void LockHolders::OnWait(const LockWait& wait, std::string_view family) {
   if (family.empty()) return;
   families_[family].waits.push_back({.thread = wait.thread,
                                      .site = wait.site,
+                                     .address = wait.address,
                                      .begin = wait.begin.time,
                                      .begin_lo = wait.begin.lo,
                                      .begin_hi = wait.begin.hi,
@@ -175,7 +200,7 @@ void LockHolders::TellOpen(bool proves, const HoldFamily& family, LockReport& re
     if (std::ranges::none_of(family.waits, is_it)) continue;
     std::map<uint32_t, bool> holders;  // by thread: whether it does hold something
     for (const Hold& hold : family.holds)
-      if (hold.open && hold.thread != wait.thread &&
+      if (hold.open && hold.thread != wait.thread && MayBeSame(hold.address, wait.address) &&
           report.threads[hold.thread].pid == report.threads[wait.thread].pid)
         holders[hold.thread] |= !hold.likely;
     if (holders.size() != 1) continue;

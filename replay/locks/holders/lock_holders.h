@@ -28,8 +28,9 @@ class LockHolders {
   explicit LockHolders(const PathTree& paths) : paths_(paths), activity_(paths) {}
 
   void OnAcquired(uint32_t thread, const Acquired& acquired);
-  // The thread begins to release something then; `lo` is what is proven of that time.
-  void OnReleasing(uint32_t thread, std::string_view family, uint64_t time, uint64_t lo);
+  // The thread begins to release something then; `address`: of the lock; 0: not known.
+  void OnReleasing(uint32_t thread, std::string_view family, const TimePoint& time,
+                   uint64_t address = 0);
   // What it began to release last has been released by then. Without it, it may be held to the end.
   void OnReleased(uint32_t thread, std::string_view family, uint64_t latest);
   void OnWait(const LockWait& wait, std::string_view family);
@@ -70,6 +71,8 @@ class LockHolders {
     uint32_t site = 0;
   };
 
+  using Holds = std::vector<Hold>;
+  static Holds::iterator FindHeld(Holds& holds, std::string_view family, uint64_t address);
   void MakeRoom(std::string_view family, std::vector<Hold>& holds);
   void TellFamily(bool proves, const HoldFamily& family, TimeAway& away, LockReport& report);
   void AddDoing(uint32_t thread, uint64_t begin, uint64_t end, TimeAway& away, Sums& sums) const;

@@ -164,6 +164,12 @@ std::string JsonPrinter::HoldersJson(uint32_t site) const {
       AddThread(holder->thread, line);
       line.Number("waits", holder->waits).Number("time", holder->time);
       line.Number("certain", holder->certain);
+      line.Number("waiting", holder->waiting);
+      if (holder->waits_at == LockHolder::kNoSite)
+        line.Null("waits_at");
+      else
+        line.Number("waits_at", index_.sites[holder->waits_at].rank);
+      line.Number("off_cpu", holder->off_cpu).Number("preempted", holder->preempted);
       line.Raw("callers", JsonArray(FunctionsOf(view_, holder->path), JsonText));
     });
   });

@@ -37,18 +37,17 @@ std::string HeldBy(const LocksView& view, const LockIndex& index, uint32_t site)
   uint64_t known = 0;
   for (const LockHolder* holder : holders) known += holder->time;
   if (known < waiting / 10) return {};
-  const std::vector<std::string> functions = FunctionsOf(view, first.path);
-  const std::string in = functions.empty() ? "" : " in " + ShortName(functions.front());
+  const std::string doing = DoingWords(view, first);
   const bool has_most = first.time > waiting / 2;
   if (!has_most && holders.size() > 1)
     return fmt::format(", held by {} threads, longest by {}{}", holders.size(),
-                       ThreadWords(view, first.thread), in);
+                       ThreadWords(view, first.thread), doing);
   // Others can have held it for as long: only one of them did.
   if (first.certain <= first.time / 2 && holders.size() > 1 && 2 * holders[1]->time > first.time)
     return fmt::format(", held by one of {} threads, as {}{}", holders.size(),
-                       ThreadWords(view, first.thread), in);
+                       ThreadWords(view, first.thread), doing);
   return fmt::format(", held {}by {}{}", has_most ? "mostly " : "", ThreadWords(view, first.thread),
-                     in);
+                     doing);
 }
 
 // "spin_lock() called at srv.cc:14 (worker <- std::thread), held mostly by srv 24261 in malloc".

@@ -209,12 +209,10 @@ void TextPrinter::PrintHolders(uint32_t site) {
   size_t candidates = 0;
   for (const LockHolder* each : index_.sites[site].holders) {
     known += each->certain;
-    const std::vector<std::string> functions = FunctionsOf(view_, each->path);
-    const std::string in = functions.empty() ? "" : " in " + ShortName(functions.front());
     if (each->certain != 0)
-      certain += fmt::format("{}{} for {}{}", certain.empty() ? "" : ", ",
-                             ThreadWords(view_, each->thread),
-                             PercentWords(WaitShare(each->certain, waiting)), in);
+      certain += fmt::format(
+          "{}{} for {}{}", certain.empty() ? "" : ", ", ThreadWords(view_, each->thread),
+          PercentWords(WaitShare(each->certain, waiting)), DoingWords(view_, *each));
     if (each->time <= each->certain) continue;
     unsure += each->time - each->certain;
     if (++candidates <= kMost)

@@ -83,6 +83,9 @@ std::string LineSentence(const LocksView& view, const std::vector<uint32_t>& lin
 std::vector<LockCaller> CallersOf(const LocksView& view, const LockSite& site, uint32_t path);
 // Returns the innermost functions of a path, at most 64, the innermost first.
 std::vector<std::string> FunctionsOf(const LocksView& view, uint32_t path);
+// Returns what a holder did while others waited: " in malloc, which was preempted for 60 % of that
+// time".
+std::string DoingWords(const LocksView& view, const LockHolder& holder);
 // Returns the name, cut where it is longer than 1,000 bytes; empty: not known.
 std::string FunctionName(const LockReport& report, uint32_t function);
 // "worker <- std::thread::_Invoker <- start_thread", of at most so many.

@@ -216,6 +216,25 @@ std::vector<std::string> FunctionsOf(const LocksView& view, uint32_t path) {
   return functions;
 }
 
+// What keeps it for less than a third of the time is not what the others wait for.
+std::string DoingWords(const LocksView& view, const LockHolder& holder) {
+  const std::vector<std::string> functions = FunctionsOf(view, holder.path);
+  std::string text = functions.empty() ? "" : " in " + ShortName(functions.front());
+  const auto keeps = [&](uint64_t time) { return time != 0 && 3 * time >= holder.time; };
+  const auto share = [&](uint64_t time) {
+    return PercentWords(WaitShare(time, holder.time)) + " of that time";
+  };
+  if (holder.waits_at != LockHolder::kNoSite && keeps(holder.waiting))
+    text += fmt::format(", which itself waited for {} for {}",
+                        WordsOf(view, view.report->sites[holder.waits_at]).Short(),
+                        share(holder.waiting));
+  else if (keeps(holder.preempted))
+    text += ", which was preempted for " + share(holder.preempted);
+  else if (keeps(holder.off_cpu))
+    text += ", which was off the CPU for " + share(holder.off_cpu);
+  return text;
+}
+
 std::string FunctionName(const LockReport& report, uint32_t function) {
   if (function >= report.functions.size()) return {};
   return CutName(report.functions[function].name);
