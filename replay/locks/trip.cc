@@ -152,7 +152,12 @@ void TripJudge::Look(size_t i, const TripChanges& changes) {
   const TripCondition& last = logs_[kExecutions - 1].conditions[i];
   const TripCondition& earlier = logs_[kExecutions - 2].conditions[i];
   if (opposites_[i] != Opposite::kNone) {
-    if (last.stays || !free_.DependsOnLoad(i)) return;
+    if (last.stays) return;
+    if (!free_.DependsOnLoad(i)) {
+      // What the trip left in a register: there is no next trip, as of a loop over two tables.
+      if (opposites_[i] == Opposite::kLater && !free_.log().pauses) deciders_.ends = true;
+      return;
+    }
     if (free_.DependsOnFailure(i))
       deciders_.failed = true;
     else if (opposites_[i] == Opposite::kLater && StoresAtomically() && !IsTakenAgain(i))

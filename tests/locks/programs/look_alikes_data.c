@@ -64,6 +64,24 @@ static void HashQuadratic(void) {
   sink = ProbeQuadratic(11);
 }
 
+// A table that is being moved to a larger one: what is not in the first may be in the second.
+struct Tables {
+  const uint64_t* slots[2];
+  int64_t moved;  // slots of the first that are moved; -1: it is not being moved
+};
+static NOINLINE const uint64_t* FindInTables(const struct Tables* tables, uint64_t key) {
+  for (size_t i = 0; i <= 1; ++i) {
+    const uint64_t* slot = &tables->slots[i][key % kSlots];
+    if (*slot == key) return slot;
+    if (tables->moved == -1) break;
+  }
+  return NULL;
+}
+static void TwoTables(void) {
+  struct Tables tables = {{table, table}, (int64_t)Hidden(3)};
+  for (uint64_t key = 11; key < 40; ++key) sink = FindInTables(&tables, key) != NULL;
+}
+
 static NOINLINE struct Item* Walk(struct Item* at, long key) {
   while (at != NULL && at->key != key) at = at->next;
   return at;
@@ -323,6 +341,7 @@ const struct Loop data_look_alikes[] = {
     {"wcslen", Wcslen},
     {"hash_linear", HashLinear},
     {"hash_quadratic", HashQuadratic},
+    {"two_tables", TwoTables},
     {"list_walk", ListWalk},
     {"list_walk_atomic", ListWalkAtomic},
     {"tree_descent", TreeDescent},
