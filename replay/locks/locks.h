@@ -67,7 +67,7 @@ struct LockWait {
   uint32_t path = PathTree::kRoot;  // of the calls that it is in; in LockReport::paths
   // The thread that held the site for most of the wait; kNoThread: none is known.
   uint32_t holder = kNoThread;
-  bool is_certain = false;          // no other thread can have held it meanwhile
+  bool is_certain = false;  // no other thread can have held it, for 99 % of its time at least
   uint32_t instance = kNoInstance;  // the lock, in LockReport::instances
   uint64_t address = 0;             // the same one's
 

@@ -117,6 +117,32 @@ TEST_F(LocksWithAddresses, TheVeryLockIsCertainWhenItIsAcquiredLater) {
   EXPECT_EQ(report.holders[1].certain, 0u);
 }
 
+// However often thread 2 tries in vain to acquire another lock.
+TEST_F(LocksWithAddresses, ManyTriesInVainLeaveItCertain) {
+  for (uint64_t i = 0; i < 200; ++i) AcquireAt(2, 0x1040, i, true);
+  HoldAt(0, 0x1000, 210, 300);
+  WaitAt(1, 0x1000, 220, 400);
+  EXPECT_EQ(Tell().holders.at(0).certain, 80u);
+}
+
+// What it may have tried to acquire besides does not matter.
+TEST_F(LocksWithAddresses, TheVeryLockIsCertainBesideTriesInVain) {
+  for (uint64_t i = 0; i < 200; ++i) AcquireAt(0, 0, i, true);
+  HoldAt(0, 0x1000, 210, 300);
+  WaitAt(1, 0x1000, 220, 400);
+  EXPECT_EQ(Tell().holders.at(0).certain, 80u);
+}
+
+// The one that it released was one of two.
+TEST_F(LocksWithAddresses, WhoTriedTwiceMayHoldItYet) {
+  AcquireAt(2, 0x1000, 100, true);
+  AcquireAt(2, 0x1000, 110, true);
+  ReleaseAt(2, 0x1000, 120);
+  HoldAt(0, 0, 130, 300);  // which lock that is is not known
+  WaitAt(1, 0x1000, 140, 300);
+  EXPECT_EQ(Tell().holders.at(0).certain, 0u);
+}
+
 TEST_F(LocksWithAddresses, LocksAreReleasedByTheirAddresses) {
   AcquireAt(0, 0x1000, 100);
   AcquireAt(0, 0x1040, 110);

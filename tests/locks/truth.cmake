@@ -28,6 +28,7 @@ if(TARGET flowback_tcg AND NOT FLOWBACK_SANITIZE)
   foreach(name blocking deadlock held odd)
     lock_program(${name} SOURCES ${name}.cc contention.cc OPTIONS -O2)
   endforeach()
+  lock_program(holders SOURCES holders.cc OPTIONS -O2)
   lock_program(instances SOURCES instances.cc OPTIONS -O2)
   lock_program(openmp SOURCES openmp.cc OPTIONS -O2 -fopenmp)
   find_program(FLOWBACK_PROGRAM_RUSTC rustc)
@@ -56,6 +57,9 @@ if(TARGET flowback_tcg AND NOT FLOWBACK_SANITIZE)
   flowback_command_test(locks.in_timelines
     COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_SOURCE_DIR}/timeline_test.py $<TARGET_FILE:flowback>
             ${program_folder}/optimised/contended ${PROJECT_SOURCE_DIR}/tests/recordings)
+  flowback_command_test(locks.holders
+    COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_SOURCE_DIR}/holders_test.py $<TARGET_FILE:flowback>
+            ${program_folder}/holders)
   flowback_command_test(locks.instances
     COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_SOURCE_DIR}/instances_test.py $<TARGET_FILE:flowback>
             ${program_folder}/instances ${program_folder}/optimised/contended)

@@ -25,6 +25,7 @@ struct Hold {
   uint64_t latest = 0;
   bool likely = false;  // the function that acquires may have failed
   bool open = false;    // it was not released
+  bool again = false;   // the thread tried more than once to acquire that lock
 
   // It tried to acquire something and has not released it: mostly it had failed.
   bool is_doubtful() const { return likely && open; }

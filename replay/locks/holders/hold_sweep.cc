@@ -141,7 +141,7 @@ void HoldSweep::FindOnly(uint32_t wait) {
     all.releasing += at->second.releasing;
   }
   if (all.may != 0 && all.releasing == 0)
-    only_[wait] = {.thread = *may.begin(), .certain = all.doubtful == 0};
+    only_[wait] = {.thread = *may.begin(), .certain = family_.is_whole && all.doubtful < all.may};
 }
 
 // Returns the thread that holds the very lock, as its address says; kNoThread: none, or several.
@@ -162,14 +162,14 @@ uint32_t HoldSweep::OnlyByAddress(uint32_t wait) const {
 void HoldSweep::GiveTo(uint32_t wait, uint64_t begin, uint64_t end,
                        const std::function<void(const Part&)>& give) const {
   Part part{.wait = wait, .begin = begin, .end = end};
-  if (const auto only = only_.find(wait); only != only_.end()) {
-    part.thread = only->second.thread;
-    part.is_only = only->second.certain;
-    return give(part);
-  }
   if (const uint32_t thread = OnlyByAddress(wait); thread != LockWait::kNoThread) {
     part.thread = thread;
     part.is_only = true;
+    return give(part);
+  }
+  if (const auto only = only_.find(wait); only != only_.end()) {
+    part.thread = only->second.thread;
+    part.is_only = only->second.certain;
     return give(part);
   }
   uint32_t last = LockWait::kNoThread;  // a thread may hold several: they are next to each other

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <iterator>
 #include <set>
+#include <utility>
 
 #include "replay/locks/holders/hold_sweep.h"
 
@@ -23,8 +24,19 @@ void LockHolders::MakeRoom(std::string_view family, std::vector<Hold>& holds) {
   holds.clear();
 }
 
+// Of a lock with an address one hold is enough, however often the thread tries in vain.
+bool LockHolders::HasTriedAgain(const Acquired& acquired, std::vector<Hold>& holds) {
+  const auto tried = std::ranges::find_if(
+      holds, [&](const Hold& each) { return each.likely && each.address == acquired.address; });
+  if (tried == holds.end()) return false;
+  tried->again = true;
+  tried->begin = tried->end = acquired.time;
+  return true;
+}
+
 void LockHolders::OnAcquired(uint32_t thread, const Acquired& acquired) {
   std::vector<Hold>& holds = held_[{thread, acquired.family}].holds;
+  if (acquired.likely && acquired.address != 0 && HasTriedAgain(acquired, holds)) return;
   if (holds.size() == kMostHeld) MakeRoom(acquired.family, holds);
   const uint64_t earliest = std::min(acquired.earliest, acquired.time);
   holds.push_back({.thread = thread,
@@ -69,11 +81,15 @@ void LockHolders::OnReleasing(uint32_t thread, std::string_view family, const Ti
     const bool tried = std::ranges::any_of(held.holds, &Hold::likely);
     for (Hold& each : held.holds) each.likely = each.likely || tried;
   }
-  held.holds.erase(at);
+  // A thread may hold a lock several times: it may hold it yet.
+  if (!std::exchange(at->again, false)) {
+    held.holds.erase(at);
+    --held_now_;
+  }
   hold.end = std::max(time.time, hold.begin);
   hold.end_lo = std::min(time.lo, hold.end);
   hold.latest = UINT64_MAX;
-  if (--held_now_ == 0) activity_.End(hold.end);
+  if (held_now_ == 0) activity_.End(hold.end);
   if (kept_++ >= kMost) return;
   std::vector<Hold>& holds = families_[family].holds;
   held.last = holds.size();
@@ -165,7 +181,7 @@ void LockHolders::TellFamily(bool proves, const HoldFamily& family, TimeAway& aw
   const auto give = [&](const HoldSweep::Part& part) {
     Share& share = shares[{part.wait, part.thread}];
     share.time += part.end - part.begin;
-    if (part.is_only && proves && family.is_whole) share.certain += part.end - part.begin;
+    if (part.is_only && proves) share.certain += part.end - part.begin;
     AddDoing(part.thread, part.begin, part.end, away,
              sums_[{family.waits[part.wait].site, part.thread}]);
   };
@@ -185,7 +201,9 @@ void LockHolders::TellFamily(bool proves, const HoldFamily& family, TimeAway& aw
       const auto found = most.find({wait.thread, wait.position});
       if (found == most.end()) continue;
       wait.holder = found->second.first;
-      wait.is_certain = found->second.second.certain == found->second.second.time;
+      // It may have been released a little earlier than its end is known to be.
+      const Share& share = found->second.second;
+      wait.is_certain = share.certain >= share.time - share.time / 100;
     }
   TellOpen(proves, family, report);
 }

@@ -73,6 +73,7 @@ class LockHolders {
 
   using Holds = std::vector<Hold>;
   static Holds::iterator FindHeld(Holds& holds, std::string_view family, uint64_t address);
+  static bool HasTriedAgain(const Acquired& acquired, Holds& holds);
   void MakeRoom(std::string_view family, std::vector<Hold>& holds);
   void TellFamily(bool proves, const HoldFamily& family, TimeAway& away, LockReport& report);
   void AddDoing(uint32_t thread, uint64_t begin, uint64_t end, TimeAway& away, Sums& sums) const;
