@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A thread holds a mutex while another one waits for it, and computes, sleeps, or waits for a second
-// mutex meanwhile, which a third thread holds.
+// A thread holds a mutex while another one waits for it, and computes, sleeps, or waits for a
+// second mutex meanwhile, which a third thread holds.
 //
 //   holders computes | sleeps | waits
 //
