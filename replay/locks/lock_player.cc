@@ -17,6 +17,10 @@ void LockPlayer::OnThreadBegin(const ThreadFlow& thread, size_t number) {
   stack_.reset();
   sink_.OnThread(static_cast<uint32_t>(number));
   finder_.emplace(blocks_, loops_);
+  // The emulator's are ticks of its clock.
+  cycles_.reset();
+  cycles_of_stretch_.clear();
+  if (!sources_.recording.machine.emulated) cycles_.emplace();
   teller_.emplace(plan_, static_cast<uint32_t>(number), accounts_[number]);
   execs_.emplace(sources_.recording, clock_, thread.pid);
   stack_.emplace(sources_.functions, *teller_);
@@ -27,8 +31,7 @@ void LockPlayer::OnThreadBegin(const ThreadFlow& thread, size_t number) {
 
 void LockPlayer::OnThreadEnd(const ThreadFlow&, size_t number) {
   finder_->Finish();
-  teller_->NoteUses(finder_->uses().Take());
-  teller_->Begin(finder_->TakeBegun());
+  TellBegun();
   stack_->Finish();
   TellEnded();
   teller_->Finish();
@@ -40,24 +43,46 @@ void LockPlayer::OnThreadEnd(const ThreadFlow&, size_t number) {
 
 // The search goes ahead: the calls are those in which the spinning began.
 void LockPlayer::OnBlock(const BlockRun& run) {
+  if (cycles_) cycles_->Add(finder_->position() + run.lengths.size(), run.cycles);
   finder_->OnBlock(run);
-  teller_->NoteUses(finder_->uses().Take());
-  teller_->Begin(finder_->TakeBegun());
+  TellBegun();
   stack_->OnBlock(run);
   TellEnded();
 }
 
 void LockPlayer::OnBlocks(const BlockBatch& batch) {
+  if (cycles_)
+    for (const TimedPart& part : batch.times)
+      cycles_->Add(finder_->position() + part.end, part.cycles);
   finder_->OnBlocks(batch);
-  teller_->NoteUses(finder_->uses().Take());
-  teller_->Begin(finder_->TakeBegun());
+  TellBegun();
   stack_->OnBlocks(batch);
   TellEnded();
 }
 
-void LockPlayer::TellEnded() { teller_->End(finder_->TakeEnded()); }
+void LockPlayer::TellBegun() {
+  teller_->NoteUses(finder_->uses().Take());
+  const std::vector<SpinStretch> begun = finder_->TakeBegun();
+  if (cycles_)
+    for (const SpinStretch& stretch : begun)
+      cycles_of_stretch_[stretch.number] = cycles_->UpTo(stretch.begin_position);
+  teller_->Begin(begun);
+}
+
+void LockPlayer::TellEnded() {
+  std::vector<SpinStretch> ended = finder_->TakeEnded();
+  if (cycles_) {
+    for (SpinStretch& stretch : ended) {
+      const auto begin = cycles_of_stretch_.extract(stretch.number);
+      if (!begin.empty()) stretch.cycles = cycles_->UpTo(stretch.end_position) - begin.mapped();
+    }
+    cycles_->ForgetOld();
+  }
+  teller_->End(ended);
+}
 
 void LockPlayer::OnEvent(const TraceEvent& event) {
+  if (cycles_) cycles_->Add(finder_->position(), event.cycles);
   if (event.kind == EventKind::kLockAddress)
     return finder_->uses().OnAddress(event.value, event.extra != 0);
   teller_->NoteStop({.position = finder_->position(),
@@ -71,8 +96,7 @@ void LockPlayer::OnEvent(const TraceEvent& event) {
 void LockPlayer::OnLoss(const DataLoss& loss) {
   losses_.Add(loss);
   if (!KeepsPlace(loss.cause)) finder_->OnLoss(loss);
-  teller_->NoteUses(finder_->uses().Take());
-  teller_->Begin(finder_->TakeBegun());
+  TellBegun();
   stack_->OnLoss(loss);
   TellEnded();
 }

@@ -4,11 +4,13 @@
 
 #include <cstdint>
 #include <optional>
+#include <unordered_map>
 #include <vector>
 
 #include "flowback/replay/player.h"
 #include "flowback/replay/timeline.h"
 #include "replay/calls/exec_times.h"
+#include "replay/locks/cycle_marks.h"
 #include "replay/locks/spin_finder.h"
 #include "replay/locks/wait_teller.h"
 #include "replay/timeline/thread_times.h"
@@ -41,6 +43,7 @@ class LockPlayer final : public PlayConsumer {
   const WaitLoops& loops() const { return loops_; }
 
  private:
+  void TellBegun();
   void TellEnded();
 
   const WaitPlan& plan_;
@@ -51,6 +54,8 @@ class LockPlayer final : public PlayConsumer {
   LossSums losses_;
   LoopBlocks blocks_;
   WaitLoops loops_;
+  std::optional<CycleMarks> cycles_;                          // where a processor counted them
+  std::unordered_map<uint32_t, uint64_t> cycles_of_stretch_;  // up to its begin
   std::optional<ExecTimes> execs_;
   std::optional<SpinFinder> finder_;
   std::optional<WaitTeller> teller_;

@@ -34,7 +34,8 @@ struct SpinStretch {
   ExitTime begin;            // when the first check failed
   ExitTime end;              // when the loop was left
   uint64_t trips = 0;
-  bool waits = false;  // else an atomic operation was tried again, and no more
+  uint64_t cycles = 0;  // LockPlayer fills them in; 0: none are told
+  bool waits = false;   // else an atomic operation was tried again, and no more
   WaitState state = WaitState::kWhole;
   const WaitLoop* loop = nullptr;  // whose trip was the first
 };

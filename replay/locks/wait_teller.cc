@@ -352,6 +352,7 @@ void WaitTeller::End(const std::vector<SpinStretch>& stretches) {
     OpenWait& open = open_[number->second];
     open.waits = open.waits || stretch.waits;
     open.wait.trips += stretch.trips;
+    open.wait.cycles += stretch.cycles;
     if (stretch.state != WaitState::kWhole) open.wait.state = stretch.state;
     const uint32_t wait = number->second;
     const TimePoint begin = PointOf(stretch.begin);

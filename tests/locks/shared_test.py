@@ -57,6 +57,13 @@ class Shared(unittest.TestCase):
                         self.assertEqual(thread["sleeps"], 0)
                     self.assertEqual(sum(thread["waits"] > 0 for thread in site["threads"]), 3)
 
+    def test_cycles_of_spinning(self):
+        """The generator's cores have 3 GHz."""
+        sites = [site for site in locks("spin-cyc")["sites"] if truth.plain(site["function"]) == "spin_lock"]
+        for sums in sites + sites[0]["threads"]:
+            self.assertAlmostEqual(sums["cycles"], 3 * sums["spinning"], delta=max(50, sums["spinning"] / 3))
+        self.assertGreater(sites[0]["cycles"], 3000)
+
     def test_same_trips_block_by_block(self):
         """The other engine gives each block by itself, so the search steps through all of them. It gives no times."""
         for name in SEVERAL_THREADS:

@@ -151,7 +151,7 @@ void TextPrinter::PrintSite(size_t rank, uint32_t number) {
   PrintThreadSums(number);
   PrintInstances(number);
   PrintHolders(number);
-  if (sums.cycles != 0) out_ += fmt::format("  {} cycles of waiting\n", Grouped(sums.cycles));
+  if (sums.cycles != 0) out_ += fmt::format("  {} cycles of spinning\n", Grouped(sums.cycles));
   if (!view_.paths) return;
   for (const LockSums* each : index_.sites[number].paths) PrintPath(site, *each);
 }
