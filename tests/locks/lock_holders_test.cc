@@ -117,6 +117,20 @@ TEST_F(LocksWithAddresses, TheVeryLockIsCertainWhenItIsAcquiredLater) {
   EXPECT_EQ(report.holders[1].certain, 0u);
 }
 
+// Thread 2 may read under the same lock.
+TEST_F(LocksWithAddresses, WhoReadsUnderALockIsNotAlone) {
+  for (const auto& [thread, address] : {std::pair(0u, 0x1000u), std::pair(2u, 0u)})
+    holders_.OnAcquired(
+        thread, {.site = 0, .family = "rwlock", .earliest = 100, .time = 100, .address = address});
+  LockWait wait;
+  wait.thread = 1;
+  wait.begin = TimePoint::Exact(150);
+  wait.end = TimePoint::Exact(300);
+  wait.address = 0x1000;
+  holders_.OnWait(wait, "rwlock");
+  EXPECT_EQ(Tell().holders.at(0).certain, 0u);
+}
+
 // However often thread 2 tries in vain to acquire another lock.
 TEST_F(LocksWithAddresses, ManyTriesInVainLeaveItCertain) {
   for (uint64_t i = 0; i < 200; ++i) AcquireAt(2, 0x1040, i, true);

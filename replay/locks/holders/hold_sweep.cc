@@ -104,6 +104,7 @@ void HoldSweep::PassWait(const Moment& moment) {
     default:
       waits_.erase(wait);
       only_.erase(wait);
+      beginning_.erase(wait);
       return;
   }
 }
@@ -144,13 +145,17 @@ void HoldSweep::FindOnly(uint32_t wait) {
     only_[wait] = {.thread = *may.begin(), .certain = family_.is_whole && all.doubtful < all.may};
 }
 
-// Returns the thread that holds the very lock, as its address says; kNoThread: none, or several.
+// Returns the thread that holds the very lock, as its address says; kNoThread: none, or several
+// may.
 uint32_t HoldSweep::OnlyByAddress(uint32_t wait) const {
   const uint64_t address = family_.waits[wait].address;
   uint32_t only = LockWait::kNoThread;
   if (address == 0) return only;
   for (const auto& [holder, holds] : holders_) {
-    if (holder.address != address || !CanHold(holder, wait)) continue;
+    if (!CanHold(holder, wait)) continue;
+    // Several threads read under one lock.
+    if (holder.address != address && family_.is_shared) return LockWait::kNoThread;
+    if (holder.address != address) continue;
     const Possible& possible = possible_.at(holder);
     if (possible.releasing != 0 || possible.doubtful != 0 || only != LockWait::kNoThread)
       return LockWait::kNoThread;

@@ -252,7 +252,10 @@ void LockHolders::FindCycles(LockReport& report) {
 void LockHolders::Tell(bool proves, TimeAway& away, LockReport& report) {
   if (kept_ > kMost) return;
   for (auto& [thread, waits] : own_waits_) std::ranges::stable_sort(waits, {}, &OwnWait::begin);
-  for (const auto& [name, family] : families_) TellFamily(proves, family, away, report);
+  for (auto& [name, family] : families_) {
+    family.is_shared = name == "rwlock";
+    TellFamily(proves, family, away, report);
+  }
   for (auto& [key, sums] : sums_) {
     sums.holder.site = key.first;
     sums.holder.thread = key.second;
