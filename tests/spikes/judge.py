@@ -28,6 +28,8 @@ ADDRESSES = truth.Addresses(SYMBOLS)
 MILLISECOND = 1000000
 # The word that an answer must contain beside the place, where the place alone is that of normal requests, too.
 ALSO_SAID = {"virtual-callee": "Costly"}
+# What the first sentences say beside it.
+SENTENCES_SAY = {"contended-lock": "That is the wait for a lock in "}
 
 
 def run(*words):
@@ -225,6 +227,7 @@ class ByTime(Judge):
             self.assert_own_clocks_agree(answer, recorded)
         if self.is_most(recorded, recorded.run.planted()):
             self.assert_first(answer, cause)
+            self.assertIn(SENTENCES_SAY.get(cause, ""), told(answer))
         else:
             print("left out: which cause of slowness comes first: other programs took most of the extra time")
 

@@ -199,6 +199,7 @@ std::string InsideWords(const SpikesView& view, const Cause& cause) {
   for (const uint64_t time : cause.classes) all += time;
   std::string text;
   if (further) text = fmt::format(" Nearly all of that was in {}.", PathName(view, cause.inside));
+  text += LockWaitWords(view, cause);
   const InstanceMeasure measure = view.report->measure;
   const bool is_time =
       measure != InstanceMeasure::kInstructions && measure != InstanceMeasure::kCycles;

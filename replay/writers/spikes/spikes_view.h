@@ -67,6 +67,9 @@ std::string OutlierSentence(const SpikesView& view, const Outlier& outlier);
 // Which threads ran, for at least a tenth of the time that the instance's thread was off the CPU: a
 // sentence after a space. Empty: nothing tells.
 std::string WhoRanWords(const SpikesView& view, const Instance& instance);
+// The site of the lock that a cause's time was waited for: a sentence after a space. Empty: it was
+// not, or no function of a lock is known there.
+std::string LockWaitWords(const SpikesView& view, const Cause& cause);
 // What its sampled accesses to memory waited for: a sentence after a space. Empty: there are none.
 std::string DataWaitWords(const SpikesView& view, uint32_t number);
 // Which thread ran there for most of the time that the slow instances were off the CPU: ", while
