@@ -10,11 +10,8 @@ void CycleMarks::Add(uint64_t position, const CycleMark& mark) {
   if (!mark.any()) return;
   const uint64_t before = sums_.empty() ? 0 : sums_.back().cycles;
   // Without a mark before, it is not known where its instructions begin.
-  if (mark.since() != CycleMark::Since::kFlow || sums_.empty()) {
-    sums_.push_back({position, before});
-    return;
-  }
-  sums_.push_back({position, before + mark.cycles()});
+  const bool counts = mark.since() == CycleMark::Since::kFlow && !sums_.empty();
+  sums_.push_back({position, before + (counts ? mark.cycles() : 0)});
 }
 
 uint64_t CycleMarks::UpTo(uint64_t position) const {

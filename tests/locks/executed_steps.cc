@@ -14,8 +14,10 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
+#include <memory>
+#include <utility>
 
+#include "base/mapped_file.h"
 #include "decode/instruction/effects.h"
 
 namespace flowback {
@@ -62,31 +64,28 @@ class Stepper {
 class StaticProgram {
  public:
   explicit StaticProgram(const std::string& path) {
-    std::ifstream file(path, std::ios::binary | std::ios::ate);
-    bytes_.resize(file ? static_cast<size_t>(file.tellg()) : 0);
-    file.seekg(0);
-    file.read(reinterpret_cast<char*>(bytes_.data()),  // NOLINT
-              static_cast<std::streamsize>(bytes_.size()));
+    if (auto file = MappedFile::Open(path)) file_ = *std::move(file);
   }
 
   // Empty: the program has no bytes there.
   Bytes At(uint64_t address, size_t size) const {
+    const Bytes bytes = file_ == nullptr ? Bytes() : file_->bytes();
     Elf64_Ehdr header{};
-    if (bytes_.size() < sizeof header) return {};
-    std::memcpy(&header, bytes_.data(), sizeof header);
+    if (bytes.size() < sizeof header) return {};
+    std::memcpy(&header, bytes.data(), sizeof header);
     for (unsigned i = 0; i < header.e_phnum; ++i) {
       Elf64_Phdr segment{};
-      std::memcpy(&segment, &bytes_[header.e_phoff + i * sizeof segment], sizeof segment);
+      std::memcpy(&segment, &bytes[header.e_phoff + i * sizeof segment], sizeof segment);
       if (segment.p_type != PT_LOAD || address < segment.p_vaddr ||
           address + size > segment.p_vaddr + segment.p_filesz)
         continue;
-      return Bytes(bytes_).subspan(segment.p_offset + address - segment.p_vaddr, size);
+      return bytes.subspan(segment.p_offset + address - segment.p_vaddr, size);
     }
     return {};
   }
 
  private:
-  std::vector<uint8_t> bytes_;
+  std::shared_ptr<const MappedFile> file_;
 };
 
 constexpr std::array<uint8_t, 4> kMark = {0xbf, 0x2a, 0x03, 0xd5};  // HINT 85
