@@ -113,7 +113,7 @@ endfunction()
 
 # A test has its folder's name as its label, with `unit.` before it where it is of one room alone,
 # without the program. ctest -L takes a part of it.
-set(FLOWBACK_UNIT_FOLDERS base calls capture code emulate flow instruction packets pt schedule symbols
+set(FLOWBACK_UNIT_FOLDERS base calls capture code debug emulate flow instruction packets pt schedule symbols
   threads)
 function(flowback_test_label variable)
   cmake_path(GET CMAKE_CURRENT_SOURCE_DIR FILENAME folder)

@@ -47,6 +47,9 @@ ROOMS = {
         ["replay/session/", "include/flowback/session.h"],
         _FIRST + _CODE + _BELOW_CLI,
     ),
+    # Recordings as debuggers see them: the replayed machine, and gdb's protocol to it.
+    "debug": (["replay/debug/"], _FIRST + _CODE + ["decode", "replay", "session"]),
+    "gdb": (["replay/gdb/"], _FIRST + _CODE + ["decode", "replay", "session", "debug"]),
     # What the library writes for other programs and for people.
     "writers": (["replay/writers/", "include/flowback/writers.h", "include/flowback/flowback.h"], _FIRST + _CODE + _BELOW_CLI + ["session"]),
     # What commands have in common knows no command.
@@ -55,7 +58,10 @@ ROOMS = {
         _FIRST + _CODE + _BELOW_CLI + ["session", "writers"],
     ),
     "cli_listing": (["cli/listing/"], _FIRST + _CODE + _BELOW_CLI + ["session", "writers", "cli_ground"]),
-    "cli": (["cli/"], _FIRST + _CODE + _BELOW_CLI + ["session", "writers", "cli_ground", "cli_listing"]),
+    "cli": (
+        ["cli/"],
+        _FIRST + _CODE + _BELOW_CLI + ["session", "writers", "debug", "gdb", "cli_ground", "cli_listing"],
+    ),
 }
 
 # What only the rooms of a kind of trace may say in code, and those who read and write it. Comments,

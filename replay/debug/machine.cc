@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: MIT
+#include "replay/debug/machine.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace flowback {
+namespace {
+
+using Reason = MachineStop::Reason;
+
+std::vector<size_t> WithInstructions(const FlowIndex& index, const std::vector<size_t>& threads) {
+  std::vector<size_t> kept;
+  for (const size_t thread : threads)
+    if (index.threads()[thread].instructions != 0) kept.push_back(thread);
+  return kept;
+}
+
+Reason ReasonOf(FoundStop::Kind kind) {
+  switch (kind) {
+    case FoundStop::Kind::kLoss:
+      return Reason::kLoss;
+    case FoundStop::Kind::kEvent:
+      return Reason::kEvent;
+    case FoundStop::Kind::kInterrupted:
+      return Reason::kInterrupted;
+    default:
+      return Reason::kAddress;
+  }
+}
+
+MachineStop StopOf(size_t thread, FoundStop found) {
+  return {.reason = ReasonOf(found.kind),
+          .thread = thread,
+          .loss = std::move(found.loss),
+          .event = std::move(found.event)};
+}
+
+MachineStop StopOf(size_t thread, Reason reason, Passed passed) {
+  return {.reason = reason,
+          .thread = thread,
+          .loss = std::move(passed.loss),
+          .event = std::move(passed.event),
+          .unknown = passed.unknown};
+}
+
+}  // namespace
+
+ReplayedMachine::ReplayedMachine(FlowIndex& index, const std::vector<size_t>& threads)
+    : threads_(index, WithInstructions(index, threads)) {
+  if (size() != 0) ToBegin(0);
+}
+
+MachineThread ReplayedMachine::At(size_t thread) {
+  const MachineThreads::At at = threads_.Settle(thread, moment_);
+  const ThreadWalk& walk = at.walk;
+  MachineThread told{.pc = walk.pc(),
+                     .number = walk.number(),
+                     .tsc = walk.tsc(),
+                     .never_executed = walk.at_end(),
+                     .instruction = walk.instruction()};
+  if (at.ended)
+    told.state = ThreadState::kEnded;
+  else if (walk.number() == 0 && !walk.at_end() && thread != moment_.thread)
+    told.state = ThreadState::kNotBegun;
+  return told;
+}
+
+void ReplayedMachine::ToBegin(size_t thread) {
+  ThreadWalk& walk = threads_.Walk(thread);
+  walk.ToFirst();
+  moment_ = {.order = 0, .thread = thread, .place = walk.place()};
+  others_from_.reset();
+}
+
+void ReplayedMachine::ToEnd(size_t thread) {
+  ThreadWalk& walk = threads_.Walk(thread);
+  walk.ToLast();
+  moment_ = {.order = UINT64_MAX, .thread = thread, .place = walk.place()};
+  others_from_.reset();
+}
+
+void ReplayedMachine::ToTime(uint64_t tsc) {
+  std::optional<MachineMoment> first;
+  for (size_t i = 0; i < size(); ++i) {
+    const size_t thread = (current() + i) % size();
+    ThreadWalk& walk = threads_.Walk(thread);
+    if (!walk.ToTime(tsc)) continue;
+    const MachineMoment moment = threads_.MomentOf(thread, walk);
+    if (!first || moment.order < first->order) first = moment;
+  }
+  if (!first) return ToEnd();
+  moment_ = *first;
+  others_from_.reset();
+}
+
+bool ReplayedMachine::ToInstruction(size_t thread, uint64_t number) {
+  ThreadWalk& walk = threads_.Walk(thread);
+  if (!walk.ToInstruction(number)) return false;
+  moment_ = threads_.MomentOf(thread, walk);
+  others_from_.reset();
+  return true;
+}
+
+// Going back, the others have not come further than they stand.
+const MachineMoment& ReplayedMachine::From(size_t thread, Direction direction) const {
+  if (!others_from_ || thread == moment_.thread) return moment_;
+  const bool is_before = *others_from_ < moment_;
+  return is_before == (direction == Direction::kForward) ? *others_from_ : moment_;
+}
+
+std::optional<ReplayedMachine::Nearest> ReplayedMachine::FindOf(
+    size_t thread, Direction direction, const StopMarks& marks,
+    const std::optional<MachineMoment>& limit, const KeepOn& keep_on, bool& interrupted) {
+  const MachineMoment& from = From(thread, direction);
+  const auto [walk, ended] = threads_.Settle(thread, from);
+  const bool is_its_own = thread == from.thread;
+  if (direction == Direction::kForward && ended) return std::nullopt;
+  FoundStop found;
+  // The place at hand lies behind the moment of another thread, unless the thread had ended.
+  const bool counts = !is_its_own && ended == (direction == Direction::kBackward);
+  if (counts && marks.HasAddress(walk.pc())) {
+    found.kind = FoundStop::Kind::kAddress;
+  } else if (direction == Direction::kForward) {
+    const uint64_t last = limit ? limit->order - 1 : UINT64_MAX;
+    found = ToNextStop(walk, threads_.index(), marks, last, keep_on);
+  } else {
+    const uint64_t first = limit && limit->order != 0 ? limit->order - 1 : 0;
+    found = ToPreviousStop(walk, threads_.index(), marks, first, keep_on);
+  }
+  interrupted = interrupted || found.kind == FoundStop::Kind::kInterrupted;
+  if (found.kind == FoundStop::Kind::kNone || interrupted) return std::nullopt;
+  MachineMoment moment = threads_.MomentOf(thread, walk);
+  // A thread's own order counts where its times are not certain to.
+  if (is_its_own && direction == Direction::kForward)
+    moment.order = std::max(moment.order, from.order);
+  if (is_its_own && direction == Direction::kBackward)
+    moment.order = std::min(moment.order, from.order);
+  return Nearest{moment, StopOf(thread, std::move(found))};
+}
+
+std::optional<ReplayedMachine::Nearest> ReplayedMachine::Find(Direction direction,
+                                                              const StopMarks& marks,
+                                                              const Bounds& bounds,
+                                                              const KeepOn& keep_on,
+                                                              bool& interrupted) {
+  std::optional<Nearest> nearest;
+  std::optional<MachineMoment> limit = bounds.limit;
+  if (marks.empty()) return nearest;
+  for (size_t i = 0; i < size() && !interrupted; ++i) {
+    // The current thread first: what it comes to bounds the search in the others.
+    const size_t thread = (current() + i) % size();
+    if ((bounds.only && thread != *bounds.only) || (bounds.but && thread == *bounds.but)) continue;
+    auto found = FindOf(thread, direction, marks, limit, keep_on, interrupted);
+    if (!found) continue;
+    const bool is_nearer = direction == Direction::kForward ? !limit || found->moment < *limit
+                                                            : !limit || *limit < found->moment;
+    if (!is_nearer) continue;
+    limit = found->moment;
+    nearest = std::move(found);
+  }
+  if (interrupted) nearest.reset();
+  return nearest;
+}
+
+MachineStop ReplayedMachine::Continue(Direction direction, const StopMarks& marks,
+                                      std::optional<size_t> only, const KeepOn& keep_on) {
+  bool interrupted = false;
+  const size_t mover = only.value_or(current());
+  const auto nearest = Find(direction, marks, {.only = only}, keep_on, interrupted);
+  if (interrupted) return {.reason = Reason::kInterrupted, .thread = mover};
+  if (nearest) {
+    moment_ = nearest->moment;
+    others_from_.reset();
+    return nearest->stop;
+  }
+  if (direction == Direction::kForward)
+    ToEnd(mover);
+  else
+    ToBegin(mover);
+  return {.reason = direction == Direction::kForward ? Reason::kEnd : Reason::kBegin,
+          .thread = mover};
+}
+
+// The thread's walk stands at its new place. Others may come to a mark before it does.
+MachineStop ReplayedMachine::Arrive(size_t thread, Direction direction, MachineStop stop,
+                                    const StopMarks& marks, const KeepOn& keep_on) {
+  MachineMoment moment = threads_.MomentOf(thread, threads_.Walk(thread));
+  if (direction == Direction::kForward)
+    moment.order = std::max(moment.order, moment_.order);
+  else
+    moment.order = std::min(moment.order, moment_.order);
+  bool interrupted = false;
+  StopMarks of_others = marks;
+  of_others.losses = false;
+  const auto nearest =
+      Find(direction, of_others, {.limit = moment, .but = thread}, keep_on, interrupted);
+  if (interrupted) return {.reason = Reason::kInterrupted, .thread = thread};
+  if (nearest) {
+    moment_ = nearest->moment;
+    others_from_.reset();
+    return nearest->stop;
+  }
+  if (!others_from_ || moment_.thread != thread) others_from_ = moment_;
+  moment_ = moment;
+  return stop;
+}
+
+MachineStop ReplayedMachine::Step(size_t thread, Direction direction, const StopMarks& marks,
+                                  const KeepOn& keep_on) {
+  ThreadWalk& walk = threads_.Settle(thread, moment_).walk;
+  Passed passed;
+  const bool forward = direction == Direction::kForward;
+  const bool moved = forward ? walk.Next(&passed) : walk.Previous(&passed);
+  if (!moved) {
+    if (forward)
+      ToEnd(thread);
+    else
+      ToBegin(thread);
+    return StopOf(thread, forward ? Reason::kEnd : Reason::kBegin, std::move(passed));
+  }
+  return Arrive(thread, direction, StopOf(thread, Reason::kStep, std::move(passed)), marks,
+                keep_on);
+}
+
+MachineStop ReplayedMachine::StepOut(size_t thread, const AddressRange& range,
+                                     const StopMarks& marks, const KeepOn& keep_on) {
+  constexpr uint64_t kStepsBetweenAsking = 4096;
+  ThreadWalk& walk = threads_.Settle(thread, moment_).walk;
+  for (uint64_t steps = 1;; ++steps) {
+    if (steps % kStepsBetweenAsking == 0 && !keep_on())
+      return {.reason = Reason::kInterrupted, .thread = thread};
+    Passed passed;
+    if (!walk.Next(&passed)) {
+      ToEnd(thread);
+      return StopOf(thread, Reason::kEnd, std::move(passed));
+    }
+    const bool is_at_mark = marks.HasAddress(walk.pc());
+    const bool lost = marks.losses && passed.loss;
+    if (range.Contains(walk.pc()) && !is_at_mark && !lost) continue;
+    const Reason reason = is_at_mark ? Reason::kAddress : lost ? Reason::kLoss : Reason::kStep;
+    return Arrive(thread, Direction::kForward, StopOf(thread, reason, std::move(passed)), marks,
+                  keep_on);
+  }
+}
+
+}  // namespace flowback

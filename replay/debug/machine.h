@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: MIT
+// The replayed machine: all threads of a recording at one moment, which moves forward and backward.
+//
+//   ReplayedMachine machine(index, threads);
+//   machine.ToEnd();
+//   const MachineStop stop = machine.Continue(Direction::kBackward, marks, std::nullopt, keep_on);
+//   Show(machine.At(stop.thread).pc);
+//
+// Nothing of the flow is held in memory but a few segments. Moving one thread moves the time of
+// all: the others stand where they were at that time. Used by one thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "flowback/model/machine.h"
+#include "replay/debug/machine_threads.h"
+#include "replay/debug/moment.h"
+#include "replay/debug/stop_search.h"
+#include "replay/debug/visit_count.h"
+
+namespace flowback {
+
+struct MachineStop {
+  enum class Reason : uint8_t {
+    kStep,         // the step is done
+    kAddress,      // the thread came to an address that stops it
+    kLoss,         // flow is missing between the place before and this one
+    kEvent,        // an event lies between
+    kBegin,        // of the recording, or of the one thread that was to move
+    kEnd,          // likewise
+    kInterrupted,  // the caller ended the search: nothing has moved
+  };
+  Reason reason = Reason::kStep;
+  size_t thread = 0;               // that stopped
+  std::optional<DataLoss> loss{};  // that the thread went past
+  std::optional<TraceEvent> event{};
+  bool unknown = false;  // it went past flow that was not to be recorded
+};
+
+// A thread at the moment.
+struct MachineThread {
+  uint64_t pc = 0;  // the next instruction to execute
+  uint64_t number = 0;
+  uint64_t tsc = 0;
+  ThreadState state = ThreadState::kRunning;
+  bool never_executed = false;    // the instruction at `pc`: the flow ends ahead of it
+  CursorInstruction instruction;  // that one; if it never executed, the one before it
+};
+
+class ReplayedMachine {
+ public:
+  // `threads`: numbers of threads of the index, at least one; those without instructions are left
+  // out. Stands at the begin. The index must outlive it.
+  ReplayedMachine(FlowIndex& index, const std::vector<size_t>& threads);
+
+  // Threads are known by their numbers here.
+  size_t size() const { return threads_.size(); }
+  const IndexedThread& thread(size_t thread) const { return threads_.thread(thread); }
+  size_t index_number(size_t thread) const { return threads_.index_number(thread); }
+  FlowIndex& index() { return threads_.index(); }
+  const MachineMoment& moment() const { return moment_; }
+  // The thread that the moment is of.
+  size_t current() const { return moment_.thread; }
+  MachineThread At(size_t thread);
+
+  // To the first place of the current thread, or its last one, before or behind all the others.
+  void ToBegin() { ToBegin(current()); }
+  void ToEnd() { ToEnd(current()); }
+  void ToBegin(size_t thread);
+  void ToEnd(size_t thread);
+  // To the first place of any thread whose time is not before `tsc`; behind all, if there is none.
+  // Of several threads, the current one.
+  void ToTime(uint64_t tsc);
+  // To the place before the thread's instruction of that number, from 0. False: it has fewer, and
+  // nothing moves.
+  bool ToInstruction(size_t thread, uint64_t number);
+
+  // Moves one thread by an instruction. Others that come to a mark meanwhile stop it first.
+  MachineStop Step(size_t thread, Direction direction, const StopMarks& marks,
+                   const KeepOn& keep_on);
+  // Moves one thread on until it leaves the addresses or comes to a mark.
+  MachineStop StepOut(size_t thread, const AddressRange& range, const StopMarks& marks,
+                      const KeepOn& keep_on);
+  // Runs to the nearest mark of any thread, or of `only` that one.
+  MachineStop Continue(Direction direction, const StopMarks& marks, std::optional<size_t> only,
+                       const KeepOn& keep_on);
+
+  // How often the thread came to the address. Empty: the caller ended the search.
+  std::optional<VisitCount> CountVisits(size_t thread, uint64_t address, const KeepOn& keep_on) {
+    return flowback::CountVisits(threads_, thread, moment_, address, keep_on);
+  }
+
+ private:
+  struct Nearest {
+    MachineMoment moment;
+    MachineStop stop;
+  };
+  // What keeps a search from going on.
+  struct Bounds {
+    std::optional<MachineMoment> limit{};  // exclusive
+    std::optional<size_t> only{};
+    std::optional<size_t> but{};
+  };
+
+  std::optional<Nearest> Find(Direction direction, const StopMarks& marks, const Bounds& bounds,
+                              const KeepOn& keep_on, bool& interrupted);
+  std::optional<Nearest> FindOf(size_t thread, Direction direction, const StopMarks& marks,
+                                const std::optional<MachineMoment>& limit, const KeepOn& keep_on,
+                                bool& interrupted);
+  const MachineMoment& From(size_t thread, Direction direction) const;
+  MachineStop Arrive(size_t thread, Direction direction, MachineStop stop, const StopMarks& marks,
+                     const KeepOn& keep_on);
+
+  MachineThreads threads_;
+  MachineMoment moment_;
+  // Where the other threads stood before the steps of one: a debugger takes the marks away while it
+  // steps over one, and puts them back. What the others came to meanwhile is found from there.
+  std::optional<MachineMoment> others_from_;
+};
+
+}  // namespace flowback

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT
+#include "replay/debug/value_sources.h"
+
+namespace flowback {
+namespace {
+
+// The flow proves the program counter and nothing else.
+class FlowValues final : public ValueSource {
+ public:
+  explicit FlowValues(ImageMemory&) {}
+  std::optional<uint64_t> Register(const MachineThread& thread, std::string_view name) override {
+    if (name == "rip" || name == "eip" || name == "pc") return thread.pc;
+    return std::nullopt;
+  }
+};
+
+// The code that was decoded, also that which no file has.
+class CodeValues final : public ValueSource {
+ public:
+  explicit CodeValues(ImageMemory&) {}
+  size_t Memory(const MachineThread& thread, uint64_t address, std::span<uint8_t> bytes) override {
+    const AddressSpace* space = thread.instruction.space;
+    return space == nullptr ? 0 : space->Read(address, bytes.data(), bytes.size());
+  }
+};
+
+// Segments of the files that the process could not write to.
+class FileValues final : public ValueSource {
+ public:
+  explicit FileValues(ImageMemory& images) : images_(images) {}
+  size_t Memory(const MachineThread& thread, uint64_t address, std::span<uint8_t> bytes) override {
+    const AddressSpace* space = thread.instruction.space;
+    return space == nullptr ? 0 : images_.Read(*space, address, bytes);
+  }
+
+ private:
+  ImageMemory& images_;
+};
+
+}  // namespace
+
+ValueSources::ValueSources(ImageMemory& images) {
+#define FLOWBACK_VALUE_SOURCE(class, name) sources_.push_back(std::make_unique<class>(images));
+#include "replay/debug/value_sources.def"
+}
+
+std::optional<uint64_t> ValueSources::Register(const MachineThread& thread, std::string_view name) {
+  for (const auto& source : sources_)
+    if (const auto value = source->Register(thread, name)) return value;
+  return std::nullopt;
+}
+
+std::vector<uint8_t> ValueSources::Memory(const MachineThread& thread, uint64_t address,
+                                          size_t size) {
+  std::vector<uint8_t> bytes(size);
+  size_t read = 0;
+  while (read < size) {
+    size_t more = 0;
+    for (const auto& source : sources_) {
+      more = source->Memory(thread, address + read, std::span(bytes).subspan(read));
+      if (more != 0) break;
+    }
+    if (more == 0) break;
+    read += more;
+  }
+  bytes.resize(read);
+  return bytes;
+}
+
+}  // namespace flowback

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT
+// What is proven of a thread's registers and memory at a moment. Each source is a row of
+// replay/debug/value_sources.def; a value that none of them proves is unavailable.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "replay/debug/image_memory.h"
+#include "replay/debug/machine.h"
+
+namespace flowback {
+
+class ValueSource {
+ public:
+  virtual ~ValueSource() = default;
+  // A register's value, by the name that gdb gives it. Empty: this source does not prove it.
+  virtual std::optional<uint64_t> Register(const MachineThread&, std::string_view) {
+    return std::nullopt;
+  }
+  // Copies bytes from `address` on, as many as it proves, and returns their number.
+  virtual size_t Memory(const MachineThread&, uint64_t, std::span<uint8_t>) { return 0; }
+};
+
+// All sources. Used by one thread.
+class ValueSources {
+ public:
+  // `images` must outlive it.
+  explicit ValueSources(ImageMemory& images);
+
+  std::optional<uint64_t> Register(const MachineThread& thread, std::string_view name);
+  // As many bytes from `address` on as are proven, up to the size.
+  std::vector<uint8_t> Memory(const MachineThread& thread, uint64_t address, size_t size);
+
+ private:
+  std::vector<std::unique_ptr<ValueSource>> sources_;
+};
+
+}  // namespace flowback
