@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "replay/locks/lock_functions.h"
 
-#include <algorithm>
+#include <array>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -14,15 +15,26 @@ struct Row {
   LockFunction function;
 };
 
-constexpr Row kRows[] = {
 #define LOCK_FUNCTION(name, use, family) {name, {LockUse::use, family}},
+constexpr Row kRows[] = {
 #include "replay/locks/lock_functions.def"
-#undef LOCK_FUNCTION
 };
+constexpr Row kKernelRows[] = {
+#include "replay/locks/kernel_lock_functions.def"
+};
+#undef LOCK_FUNCTION
+
+// What compilers add to the name of a part or a copy of a function. Go's names have dots, too.
+std::string_view WithoutSuffix(std::string_view name) {
+  constexpr std::array<std::string_view, 5> kSuffixes = {".constprop.", ".isra.", ".part.", ".cold",
+                                                         ".llvm."};
+  for (const std::string_view suffix : kSuffixes) name = name.substr(0, name.find(suffix));
+  return name;
+}
 
 // "void std::__foo<int>::bar(int) const" is "std::foo::bar"; Go's "sync.(*Mutex).Lock" stays.
 std::string ShortName(std::string_view name) {
-  name = name.substr(0, name.find('@'));
+  name = WithoutSuffix(name.substr(0, name.find('@')));
   std::string text;
   unsigned depth = 0;
   for (size_t i = 0; i < name.size(); ++i) {
@@ -47,24 +59,23 @@ struct Names {
   std::vector<Row> beginnings;
 };
 
-const Names& AllNames() {
-  static const Names names = [] {
-    Names made;
-    for (const Row& row : kRows) {
-      if (row.name.ends_with('*'))
-        made.beginnings.push_back({row.name.substr(0, row.name.size() - 1), row.function});
-      else
-        made.whole.emplace(row.name, row.function);
-    }
-    return made;
-  }();
+Names NamesOf(std::span<const Row> rows) {
+  Names names;
+  for (const Row& row : rows) {
+    if (row.name.ends_with('*'))
+      names.beginnings.push_back({row.name.substr(0, row.name.size() - 1), row.function});
+    else
+      names.whole.emplace(row.name, row.function);
+  }
   return names;
 }
 
 }  // namespace
 
-LockFunction LockFunctionOf(std::string_view name) {
-  const Names& names = AllNames();
+LockFunction LockFunctionOf(std::string_view name, bool of_kernel) {
+  static const Names of_programs = NamesOf(kRows);
+  static const Names of_linux = NamesOf(kKernelRows);
+  const Names& names = of_kernel ? of_linux : of_programs;
   const std::string plain = ShortName(name);
   if (const auto found = names.whole.find(plain); found != names.whole.end()) return found->second;
   for (const Row& row : names.beginnings)

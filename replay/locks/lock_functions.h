@@ -29,7 +29,7 @@ struct LockFunction {
   bool waits() const { return use == LockUse::kAcquires || use == LockUse::kWaits; }
 };
 
-// `name` as TimelineFunction has it. Thread-safe.
-LockFunction LockFunctionOf(std::string_view name);
+// `name` as TimelineFunction has it; `of_kernel`: the kernel's code has the function. Thread-safe.
+LockFunction LockFunctionOf(std::string_view name, bool of_kernel = false);
 
 }  // namespace flowback

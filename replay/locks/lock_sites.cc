@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/kernel_address.h"
 #include "flowback/decode/code_image.h"
 
 namespace flowback {
@@ -24,7 +25,10 @@ LockFunction LockSites::UseOf(uint32_t function, FunctionTable& functions) {
   if (function == CallPath::kNoFunction) return {};
   if (function >= uses_.size()) uses_.resize(function + size_t{1});
   std::optional<LockFunction>& use = uses_[function];
-  if (!use) use = LockFunctionOf(functions.all()[function].name);
+  if (!use) {
+    const TimelineFunction& named = functions.all()[function];
+    use = LockFunctionOf(named.name, IsKernelAddress(named.entry_ip));
+  }
   return *use;
 }
 

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/kernel_address.h"
+
 namespace flowback {
 namespace {
 
@@ -52,7 +54,8 @@ void WaitTotals::OnThread(uint32_t number) {
 }
 
 void WaitTotals::OnWait(const LockWait& wait, std::string_view family) {
-  const bool is_alone = alone_[wait.thread] && wait.sleeps == 0;
+  const bool is_kernels = IsKernelAddress(sites_.all()[wait.site].address);
+  const bool is_alone = alone_[wait.thread] && wait.sleeps == 0 && !is_kernels;
   // A wait that begins before the span has a part in it.
   if (shares_ && !is_alone) shares_->AddWait(wait.begin.time, wait.end.time);
   if (!options_.span.Contains(wait.begin.time)) return;

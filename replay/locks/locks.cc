@@ -83,18 +83,19 @@ Result<LockReport> LockFinder::Find(const TimesOf& times) {
   WaitTotals totals(options_, sites_, AreAlone(sources_.recording, flows_), report_);
   if (options_.shares.wanted) totals.SplitTimes(accounts);
   LockInstances instances(Pids());
+  TimeAway away(sources_.recording, accounts);
   const WaitPlan plan{.unit = TimeUnit(sources_.recording.time),
                       .functions = functions_,
                       .sites = sites_,
                       .instances = instances,
                       .paths = report_.paths,
                       .sink = totals,
-                      .blocking = options_.blocking};
+                      .blocking = options_.blocking,
+                      .away = sources_.recording.levels.kernel.value_or(false) ? &away : nullptr};
   LockPlayer locks(plan, totals, sources_, accounts);
   Player player(sources_.flow, {.threads = options_.threads, .in_flight = options_.in_flight});
   if (Status status = player.Play(flows_, locks); !status) return Fail(status.error());
   report_.losses = locks.TakeLosses();
-  TimeAway away(sources_.recording, accounts);
   totals.Tell(report_.losses.empty() && AreAllPlayed(), away);
   TellLoops(locks.loops(), totals);
   TellInstances(instances);

@@ -5,6 +5,7 @@
 #include <array>
 #include <utility>
 
+#include "base/kernel_address.h"
 #include "base/linux_waiting_calls.h"
 #include "decode/instruction/classify.h"
 #include "flowback/decode/code_image.h"
@@ -39,7 +40,10 @@ WaitTeller::Frame WaitTeller::FrameOf(const Call& call) {
   frame.function = plan_.functions.NumberOf(call);
   frame.position = call.instructions_before;
   frame.site = call.site;
+  frame.entry = call.entry_ip;
   frame.space = call.space;
+  frame.in_kernel = IsKernelAddress(call.entry_ip);
+  frame.is_handler = call.entry == CallEntry::kHandler;
   frame.use = plan_.sites.UseOf(frame.function, plan_.functions);
   return frame;
 }
@@ -71,17 +75,20 @@ void WaitTeller::OnEnter(const Call& call, size_t depth) {
 }
 
 // A lock's function belongs to the one that calls it: `std::mutex::lock` to `std::lock_guard`. So
-// does what it calls in its own file, but not what is called back from there.
-void WaitTeller::PushFrame(Frame frame) {
+// does what it calls in its own file, but not what is called back from there, and all that the
+// kernel does for it.
+bool WaitTeller::BelongsTo(const Frame& caller, const Frame& frame) const {
   constexpr unsigned kMostWithin = 3;
+  if (caller.lock == kNoLock || frame.is_handler) return false;
+  if (frame.in_kernel && !frames_[caller.lock].in_kernel) return true;
+  return (frame.use.belongs_to_lock() && caller.within == 0) ||
+         (caller.within < kMostWithin && IsSameFile(frame, caller) && !IsCalledBack(frame));
+}
+
+void WaitTeller::PushFrame(Frame frame) {
   const bool is_lock = frame.use.belongs_to_lock();
-  bool belongs = false;
-  if (!frames_.empty() && frames_.back().lock != kNoLock) {
-    const Frame& caller = frames_.back();
-    belongs = (is_lock && caller.within == 0) ||
-              (caller.within < kMostWithin && IsSameFile(frame, caller) && !IsCalledBack(frame));
-    frame.within = is_lock ? 0 : caller.within + 1;
-  }
+  const bool belongs = !frames_.empty() && BelongsTo(frames_.back(), frame);
+  if (belongs) frame.within = is_lock ? 0 : frames_.back().within + 1;
   if (belongs)
     frame.lock = frames_.back().lock;
   else
@@ -119,8 +126,9 @@ void WaitTeller::TellEntered(size_t depth, const Call& call) {
   Frame& frame = frames_[depth];
   const LockFunction& use = frame.use;
   if (use.waits()) plan_.sink.OnAcquisition(SiteOf(depth, {.space = call.space}));
-  if (use.family.empty()) return;
+  if (use.family.empty() && plan_.away == nullptr) return;
   frame.entered = PointOf({.tsc = call.tsc, .bounds = call.bounds});
+  if (use.family.empty()) return;
   // Which lock it is, the first operation tells.
   if (plan_.instances.uses() != 0 && use.use == LockUse::kReleases)
     frame.releases = true;
@@ -147,6 +155,7 @@ void WaitTeller::TellAcquired(size_t depth, const TimePoint& time, bool likely) 
 }
 
 void WaitTeller::TellReturned(size_t depth, const TimePoint& time) {
+  NoteSleeps(depth, time);
   Frame& frame = frames_[depth];
   if (frame.use.family.empty()) return;
   TellReleased(frame, time);
@@ -166,6 +175,30 @@ void WaitTeller::TellEnd(size_t depth) {
   if (frame.use.acquires() && !waits) TellAcquired(depth, end, true);
 }
 
+// Where the kernel is traced, no gap tells that a thread slept in a lock: it left the CPU there.
+void WaitTeller::NoteSleeps(size_t depth, const TimePoint& end) {
+  const Frame frame = frames_[depth];
+  if (plan_.away == nullptr || account_ == nullptr || !frame.use.waits()) return;
+  const Item item{.address = frame.entry,
+                  .space = frame.space,
+                  .position = frame.position,
+                  .quiet_since = frame.position,
+                  .last_atomic = frame.position,
+                  .sleeps = true};
+  for (const TimeAway::Sleep& sleep :
+       plan_.away->SleepsBetween(thread_, frame.entered.time, end.time)) {
+    const uint32_t number = WaitAt(item);
+    OpenWait& open = open_[number];
+    Extend(open, sleep.begin, sleep.end);
+    NoteWaited(number, sleep.begin, sleep.end, true);
+    ++open.wait.sleeps;
+    open.waits = true;
+    open.wait.sleeping += sleep.end.time - sleep.begin.time;
+    if (sleep.end.time >= account_->end) open.wait.state = WaitState::kCutByEnd;
+    plan_.sink.OnSleep(sleep.begin.time, sleep.end.time);
+  }
+}
+
 // The innermost call is the `depth`th now.
 void WaitTeller::TellDoing(size_t depth, uint64_t tsc) {
   if (depth >= plan_.sink.followed() || depth >= frames_.size()) return;
@@ -178,6 +211,8 @@ void WaitTeller::OnExit(const Call& /*call*/, size_t depth, CallExit how, uint64
   PopTo(depth + 1);
   replaced_.reset();
   if (how == CallExit::kReturn && IsOutermost(depth)) TellReturned(depth, PointOf(time));
+  if (how == CallExit::kEnd && IsOutermost(depth) && account_ != nullptr)
+    NoteSleeps(depth, TimePoint::Exact(account_->end));
   if (how == CallExit::kTailCall && frames_.size() == depth + 1) {
     replaced_ = frames_.back();
     if (replaced_->use.belongs_to_lock()) {

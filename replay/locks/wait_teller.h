@@ -22,6 +22,7 @@
 
 #include "flowback/replay/call_stack.h"
 #include "replay/locks/holders/hold.h"
+#include "replay/locks/holders/time_away.h"
 #include "replay/locks/lock_calls.h"
 #include "replay/locks/lock_functions.h"
 #include "replay/locks/lock_instances.h"
@@ -68,7 +69,8 @@ struct WaitPlan {
   LockInstances& instances;
   PathTree& paths;
   WaitSink& sink;
-  bool blocking = false;  // LockOptions::blocking
+  bool blocking = false;     // LockOptions::blocking
+  TimeAway* away = nullptr;  // where the kernel's code is traced: when threads slept in it
 };
 
 // One thread's.
@@ -119,6 +121,7 @@ class WaitTeller final : public CallListener {
     uint32_t function = CallPath::kNoFunction;
     uint64_t position = 0;  // instructions of the thread before its entry
     uint64_t site = 0;      // of its call
+    uint64_t entry = 0;     // the address of its first instruction
     uint32_t node = PathTree::kRoot;
     uint32_t wait = 0;  // the last that it has, open or not; 0: none
     LockFunction use;
@@ -130,6 +133,8 @@ class WaitTeller final : public CallListener {
     bool releases = false;
     bool wants_instance = false;  // of its wait, the lock is not known yet
     const AddressSpace* space = nullptr;
+    bool in_kernel = false;
+    bool is_handler = false;  // of an interrupt or a signal: no part of what it came between
     // Of a lock's outermost call: its entry, the begin of its first sleep and the end of its last
     // wait, where it had one.
     TimePoint entered;
@@ -178,6 +183,7 @@ class WaitTeller final : public CallListener {
   void PopTo(size_t depth);
   void PushFrame(Frame frame);
   static bool IsCalledBack(const Frame& frame);
+  bool BelongsTo(const Frame& caller, const Frame& frame) const;
   bool IsSameFile(const Frame& a, const Frame& b) const;
   bool IsOutermost(size_t depth) const;
   void TellEntered(size_t depth, const Call& call);
@@ -186,6 +192,7 @@ class WaitTeller final : public CallListener {
   void TellAcquired(size_t depth, const TimePoint& time, bool likely);
   void TellDoing(size_t depth, uint64_t tsc);
   void TellEnd(size_t depth);
+  void NoteSleeps(size_t depth, const TimePoint& end);
   void NoteWaited(uint32_t wait, const TimePoint& begin, const TimePoint& end, bool sleeps);
   void Rebuild(const std::vector<Call>& calls);
   Frame FrameOf(const Call& call);

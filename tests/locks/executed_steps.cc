@@ -99,7 +99,8 @@ uint64_t AddressIn(const char* line) {
 
 }  // namespace
 
-ExecutedSteps StepHere(const std::string& path, const std::string& argument, size_t steps) {
+ExecutedSteps StepHere(const std::string& path, const std::string& argument, size_t steps,
+                       const StepHook& before) {
   ExecutedSteps executed;
   const pid_t pid = fork();
   if (pid == 0) {
@@ -116,7 +117,9 @@ ExecutedSteps StepHere(const std::string& path, const std::string& argument, siz
   if (!stepper.Go(false)) executed.error = path + " " + argument + " does not reach its mark";
   while (executed.error.empty() && executed.addresses.size() < steps) {
     const uint64_t here = stepper.Here();
-    if (executed.code.at(here).front() == 0xcc) break;
+    const std::vector<uint8_t>& code = executed.code.at(here);
+    if (code.front() == 0xcc) break;
+    if (before) before(pid, code);
     executed.addresses.push_back(here);
     if (!stepper.Go(true)) executed.error = path + " " + argument + " ended while it was stepped";
   }

@@ -2,8 +2,11 @@
 // The instructions that a program executes between two marks (programs/loops.h).
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -21,8 +24,12 @@ struct ExecutedSteps {
   size_t LengthAt(uint64_t address) const { return code.at(address).size(); }
 };
 
+// Called before a stopped process executes the instruction that `code` holds.
+using StepHook = std::function<void(pid_t pid, const std::vector<uint8_t>& code)>;
+
 // Steps a program of this machine with ptrace, at most `steps` instructions; then ends it.
-ExecutedSteps StepHere(const std::string& path, const std::string& argument, size_t steps);
+ExecutedSteps StepHere(const std::string& path, const std::string& argument, size_t steps,
+                       const StepHook& before = {});
 // Runs a static program for AArch64 in qemu-aarch64, which writes down each instruction.
 ExecutedSteps StepInQemu(const std::string& path, const std::string& argument, size_t steps);
 

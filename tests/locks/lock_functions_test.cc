@@ -41,11 +41,29 @@ INSTANTIATE_TEST_SUITE_P(
         NamedUse{"sync.(*Mutex).Lock", LockUse::kAcquires},
         NamedUse{"sync.(*Mutex).Unlock", LockUse::kReleases},
         NamedUse{"std::sys::unix::locks::futex_mutex::Mutex::lock_contended", LockUse::kAcquires},
-        NamedUse{"native_queued_spin_lock_slowpath", LockUse::kAcquires},
         NamedUse{"main", LockUse::kNone}, NamedUse{"", LockUse::kNone},
         NamedUse{"my_pthread_mutex_lock", LockUse::kNone},
         NamedUse{"std::mutex::locked()", LockUse::kNone},
         NamedUse{"[libc.so.6+0x8c370]", LockUse::kNone}));
+
+TEST(LockFunctionsOfTheKernel, AreKnownByName) {
+  const auto use = [](const char* name) { return LockFunctionOf(name, true).use; };
+  EXPECT_EQ(use("native_queued_spin_lock_slowpath"), LockUse::kAcquires);
+  EXPECT_EQ(use("_raw_spin_lock_irqsave"), LockUse::kAcquires);
+  EXPECT_EQ(use("__mutex_lock.constprop.0"), LockUse::kAcquires);
+  EXPECT_EQ(use("mutex_trylock"), LockUse::kTries);
+  EXPECT_EQ(use("down_read_trylock"), LockUse::kTries);
+  EXPECT_EQ(use("up_write"), LockUse::kReleases);
+  EXPECT_EQ(use("futex_wait"), LockUse::kWaits);
+  EXPECT_EQ(use("schedule"), LockUse::kNone);
+  EXPECT_EQ(LockFunctionOf("down_read", true).family, LockFunctionOf("up_read", true).family);
+}
+
+// Programs have such names for what they like, and the kernel has no libraries.
+TEST(LockFunctionsOfTheKernel, AreNoneOfPrograms) {
+  EXPECT_EQ(LockFunctionOf("futex_wait").use, LockUse::kNone);
+  EXPECT_EQ(LockFunctionOf("pthread_mutex_lock", true).use, LockUse::kNone);
+}
 
 TEST(LockFunctionFamilies, BelongTogether) {
   EXPECT_EQ(LockFunctionOf("pthread_mutex_lock").family,

@@ -53,6 +53,7 @@ struct HoldFamily {
   std::vector<Hold> holds;
   std::vector<HoldWait> waits;
   bool is_shared = false;   // several threads may hold one
+  bool is_kernels = false;  // threads of all processes share them
   bool is_released = true;  // else threads acquire without releasing: who holds is not known
   // Else what a thread tried to acquire was forgotten, and it may hold it: nothing is certain.
   bool is_whole = true;

@@ -127,7 +127,7 @@ void HoldSweep::MayNotHold(const Hold& hold) {
 bool HoldSweep::CanHold(const Key& holder, uint32_t wait) const {
   const HoldWait& waiting = family_.waits[wait];
   return holder.thread != waiting.thread && MayBeSame(holder.address, waiting.address) &&
-         threads_[holder.thread].pid == threads_[waiting.thread].pid;
+         (family_.is_kernels || threads_[holder.thread].pid == threads_[waiting.thread].pid);
 }
 
 void HoldSweep::FindOnly(uint32_t wait) {

@@ -219,7 +219,7 @@ void LockHolders::TellOpen(bool proves, const HoldFamily& family, LockReport& re
     std::map<uint32_t, bool> holders;  // by thread: whether it does hold something
     for (const Hold& hold : family.holds)
       if (hold.open && hold.thread != wait.thread && MayBeSame(hold.address, wait.address) &&
-          report.threads[hold.thread].pid == report.threads[wait.thread].pid)
+          (family.is_kernels || report.threads[hold.thread].pid == report.threads[wait.thread].pid))
         holders[hold.thread] |= !hold.likely;
     if (holders.size() != 1) continue;
     wait.holder = holders.begin()->first;
@@ -253,7 +253,8 @@ void LockHolders::Tell(bool proves, TimeAway& away, LockReport& report) {
   if (kept_ > kMost) return;
   for (auto& [thread, waits] : own_waits_) std::ranges::stable_sort(waits, {}, &OwnWait::begin);
   for (auto& [name, family] : families_) {
-    family.is_shared = name == "rwlock";
+    family.is_kernels = name.starts_with("kernel");
+    family.is_shared = name == "rwlock" || name == "kernel rwsem";
     TellFamily(proves, family, away, report);
   }
   for (auto& [key, sums] : sums_) {

@@ -36,8 +36,14 @@ const std::vector<TimeAway::Span>& TimeAway::SpansOf(uint32_t thread) {
   for (const ClassSpan& span : account->spans->spans) {
     if (span.kind != TimeClass::kOffCpu || span.begin == span.end) continue;
     const bool preempted = IsPreempted(account->tid, span);
-    at->second.push_back(
-        {.begin = span.begin, .end = span.end, .preempted = preempted, .before = before});
+    at->second.push_back({.begin = span.begin,
+                          .end = span.end,
+                          .begin_lo = span.begin_lo,
+                          .begin_hi = span.begin_hi,
+                          .end_lo = span.end_lo,
+                          .end_hi = span.end_hi,
+                          .preempted = preempted,
+                          .before = before});
     before.off_cpu += span.end - span.begin;
     if (preempted) before.preempted += span.end - span.begin;
   }
@@ -58,6 +64,18 @@ TimeAway::Sum TimeAway::Between(uint32_t thread, uint64_t begin, uint64_t end) {
   const Sum first = UpTo(spans, begin);
   const Sum last = UpTo(spans, end);
   return {.off_cpu = last.off_cpu - first.off_cpu, .preempted = last.preempted - first.preempted};
+}
+
+std::vector<TimeAway::Sleep> TimeAway::SleepsBetween(uint32_t thread, uint64_t begin,
+                                                     uint64_t end) {
+  const std::vector<Span>& spans = SpansOf(thread);
+  std::vector<Sleep> sleeps;
+  auto at = std::ranges::lower_bound(spans, begin, {}, &Span::begin);
+  for (; at != spans.end() && at->begin < end; ++at)
+    if (!at->preempted)
+      sleeps.push_back({.begin = {at->begin, at->begin_lo, at->begin_hi},
+                        .end = {at->end, at->end_lo, at->end_hi}});
+  return sleeps;
 }
 
 }  // namespace flowback

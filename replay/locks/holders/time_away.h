@@ -8,6 +8,7 @@
 
 #include "flowback/model/recording.h"
 #include "flowback/replay/time_account.h"
+#include "replay/threads/time_slot.h"
 
 namespace flowback {
 
@@ -24,10 +25,22 @@ class TimeAway {
   // Of a thread between two times.
   Sum Between(uint32_t thread, uint64_t begin, uint64_t end);
 
+  // It left the CPU by itself, and came back.
+  struct Sleep {
+    TimePoint begin;
+    TimePoint end;
+  };
+  // Those that begin between two times, in order.
+  std::vector<Sleep> SleepsBetween(uint32_t thread, uint64_t begin, uint64_t end);
+
  private:
   struct Span {
     uint64_t begin = 0;
     uint64_t end = 0;
+    uint64_t begin_lo = 0;
+    uint64_t begin_hi = 0;
+    uint64_t end_lo = 0;
+    uint64_t end_hi = 0;
     bool preempted = false;
     Sum before;  // of the thread's spans before this one
   };

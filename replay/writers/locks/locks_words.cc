@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 
+#include "base/kernel_address.h"
 #include "base/linux_call_names.h"
 #include "replay/locks/lock_functions.h"
 #include "replay/writers/locks/locks_view.h"
@@ -130,7 +131,8 @@ LockTotals TotalsOf(const LockReport& report) {
 
 bool IsForWork(const LockReport& report, const LockSite& site) {
   return site.is_library &&
-         LockFunctionOf(FunctionName(report, site.function)).use == LockUse::kWaits;
+         LockFunctionOf(FunctionName(report, site.function), IsKernelAddress(site.address)).use ==
+             LockUse::kWaits;
 }
 
 double WaitShare(uint64_t waiting, uint64_t life) {

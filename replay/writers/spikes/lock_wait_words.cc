@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <fmt/format.h>
 
+#include "base/kernel_address.h"
 #include "base/linux_waiting_calls.h"
 #include "replay/locks/lock_functions.h"
 #include "replay/writers/spikes/spikes_view.h"
@@ -10,7 +11,8 @@ namespace {
 
 LockFunction UseOf(const SpikesView& view, const InstancePath& node) {
   if (node.kind != PathKind::kCall || node.function == CallPath::kNoFunction) return {};
-  return LockFunctionOf(view.report->functions[node.function].name);
+  const TimelineFunction& function = view.report->functions[node.function];
+  return LockFunctionOf(function.name, IsKernelAddress(function.entry_ip));
 }
 
 // Returns the outermost of a lock's functions that make the system call; kRoot: none does.
