@@ -39,8 +39,8 @@ class LockCalls {
   }
 
  private:
-  static constexpr size_t kFound = 1024;
-  static constexpr unsigned kShift = 54;  // leaves as many bits as kFound needs
+  static constexpr size_t kFound = 4096;
+  static constexpr unsigned kShift = 52;  // leaves as many bits as kFound needs
 
   struct Found {
     std::pair<uint32_t, uint64_t> call;

@@ -51,6 +51,13 @@ struct LoopBlock {
     if (atomic || last == InstructionClass::kFarCall) return false;
     return branch == 0 || stores || is_work() || goes_by_itself;
   }
+  // Whether no trip of a loop goes on over an execution of it, and none begins with it. Once it is
+  // so, it stays so. What is the linker's is passed over.
+  bool EndsTrips(bool taken) const {
+    if (is_linker) return false;
+    if (taken && is_work()) return true;
+    return stores && (branch == 0 || !taken);
+  }
   // Returns how many of its instructions lie before `ip`. Empty: none begins there.
   std::optional<size_t> InstructionAt(uint64_t ip) const;
 };
@@ -76,6 +83,14 @@ class LoopBlocks {
     if (counts.size() < 2 * table.size()) counts.resize(2 * table.size(), BlockRuns::kNoCount);
     return counts;
   }
+  // By BlockStep::value, for each block that the table has now: whether its step ends all trips
+  // that are under way and begins none (LoopBlock::EndsTrips). Valid until the next call.
+  enum class Ends : uint8_t { kNotAsked, kYes, kNo };
+  std::vector<Ends>& EndsOfTrips(const BlockTable& table) {
+    std::vector<Ends>& ends = ends_[&table];
+    if (ends.size() < 2 * table.size()) ends.resize(2 * table.size(), Ends::kNotAsked);
+    return ends;
+  }
 
  private:
   struct Key {
@@ -96,6 +111,7 @@ class LoopBlocks {
   std::unordered_map<Key, LoopBlock*, Hash> by_place_;
   std::unordered_map<const BlockTable*, std::vector<LoopBlock*>> tables_;
   std::unordered_map<const BlockTable*, std::vector<int32_t>> quiet_;
+  std::unordered_map<const BlockTable*, std::vector<Ends>> ends_;
   const BlockTable* table_ = nullptr;  // that was asked for last
   std::vector<LoopBlock*>* known_ = nullptr;
 };

@@ -15,12 +15,16 @@ void SpinFinder::OnBlock(const BlockRun& run) {
 // A batch of the flow. The finder has been given its first steps, and has passed over those up to
 // the one at hand: it steps through what matters of these later.
 struct SpinFinder::Walk {
-  explicit Walk(const BlockBatch& from, std::vector<int32_t>& quiet)
-      : batch(from), table(*from.table), counts(quiet) {}
+  Walk(const BlockBatch& from, LoopBlocks& blocks)
+      : batch(from),
+        table(*from.table),
+        counts(blocks.Quiet(*from.table)),
+        ends(blocks.EndsOfTrips(*from.table)) {}
 
   const BlockBatch& batch;
   const BlockTable& table;
-  std::vector<int32_t>& counts;  // LoopBlocks::Quiet
+  std::vector<int32_t>& counts;          // LoopBlocks::Quiet
+  std::vector<LoopBlocks::Ends>& ends;   // LoopBlocks::EndsOfTrips
   size_t given = 0;              // steps
   uint64_t given_count = 0;      // their instructions
   size_t at = 0;                 // the step at hand
@@ -58,7 +62,7 @@ struct SpinFinder::Walk {
 // While no stretch is open, most steps change nothing that the next store does not undo. They are
 // passed over, and those since the last store are stepped through where a trip may end.
 void SpinFinder::OnBlocks(const BlockBatch& batch) {
-  Walk walk(batch, blocks_.Quiet(*batch.table));
+  Walk walk(batch, blocks_);
   while (!walk.IsAtEnd()) {
     if (!open_ && !uses_.waits()) {
       walk.PassQuiet();
@@ -128,13 +132,14 @@ void SpinFinder::StepTo(Walk& walk, size_t end) {
 
 // Whether the step at hand may end a trip, or changes what later ones find: else it changes nothing
 // but the trail. REQUIRES: it is not quiet.
-bool SpinFinder::MayMatter(const Walk& walk, const LoopBlock& block) {
+bool SpinFinder::MayMatter(Walk& walk, const LoopBlock& block) {
   constexpr size_t kMostSteps = 32;
   const bool taken = walk.step().taken();
   if (block.atomic || block.branch == 0 || block.target >= block.address) return true;
   const size_t end = walk.at - std::min(walk.at - walk.given, kMostSteps);
   for (size_t i = walk.at; i > end; --i) {
     const BlockStep step = walk.batch.steps[i - 1];
+    if (EndsTrips(walk, step)) return false;
     const LoopBlock& before = blocks_.Of(walk.table, step.number());
     if (before.is_linker) continue;
     if (!taken && step.taken() && before.branch == block.branch) return true;
@@ -146,6 +151,20 @@ bool SpinFinder::MayMatter(const Walk& walk, const LoopBlock& block) {
   return std::ranges::any_of(trail_, [&](const Part& part) {
     return block.target >= part.begin && block.target < part.end;
   });
+}
+
+// Of a branch whose trips may yet prove to be work it is asked again.
+bool SpinFinder::EndsTrips(Walk& walk, BlockStep step) {
+  using Ends = LoopBlocks::Ends;
+  Ends& known = walk.ends[step.value];
+  if (known == Ends::kNotAsked) {
+    const LoopBlock& block = blocks_.Of(walk.table, step.number());
+    if (block.EndsTrips(step.taken()))
+      known = Ends::kYes;
+    else if (block.branch == 0 || block.is_linker)
+      known = Ends::kNo;
+  }
+  return known == Ends::kYes;
 }
 
 template <typename TimeOf>

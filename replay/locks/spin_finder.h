@@ -88,7 +88,8 @@ class SpinFinder {
   void CatchUp(Walk& walk);
   void PassTo(Walk& walk, size_t step, uint64_t count);
   void StepTo(Walk& walk, size_t end);
-  bool MayMatter(const Walk& walk, const LoopBlock& block);
+  bool MayMatter(Walk& walk, const LoopBlock& block);
+  bool EndsTrips(Walk& walk, BlockStep step);
   // `time_of` returns when the block's last instruction executed.
   template <typename TimeOf>
   void Step(LoopBlock& block, size_t count, bool taken, TimeOf&& time_of);
