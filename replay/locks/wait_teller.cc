@@ -6,20 +6,10 @@
 #include <utility>
 
 #include "base/kernel_address.h"
-#include "base/linux_waiting_calls.h"
 #include "decode/instruction/classify.h"
 #include "flowback/decode/code_image.h"
 
 namespace flowback {
-namespace {
-
-constexpr uint64_t kLeastWait = 20'000;  // ns
-
-WaitState StateOf(const UntracedGap& gap) {
-  return gap.came_back ? WaitState::kWhole : WaitState::kCutByEnd;
-}
-
-}  // namespace
 
 WaitTeller::WaitTeller(const WaitPlan& plan, uint32_t thread, const TimeAccount* account)
     : plan_(plan), thread_(thread), account_(account) {}
@@ -82,7 +72,8 @@ bool WaitTeller::BelongsTo(const Frame& caller, const Frame& frame) const {
   if (caller.lock == kNoLock || frame.is_handler) return false;
   if (frame.in_kernel && !frames_[caller.lock].in_kernel) return true;
   return (frame.use.belongs_to_lock() && caller.within == 0) ||
-         (caller.within < kMostWithin && IsSameFile(frame, caller) && !IsCalledBack(frame));
+         (caller.within < kMostWithin && IsSameFile(frame.function, caller.function) &&
+          !IsCalledBack(frame));
 }
 
 void WaitTeller::PushFrame(Frame frame) {
@@ -111,10 +102,10 @@ bool WaitTeller::IsCalledBack(const Frame& frame) {
   return Classify({code.data(), size}, mode, call) && IsIndirect(call.kind);
 }
 
-bool WaitTeller::IsSameFile(const Frame& a, const Frame& b) const {
+bool WaitTeller::IsSameFile(uint32_t a, uint32_t b) const {
   const std::vector<TimelineFunction>& functions = plan_.functions.all();
-  return a.function != CallPath::kNoFunction && b.function != CallPath::kNoFunction &&
-         functions[a.function].file == functions[b.function].file;
+  return a != CallPath::kNoFunction && b != CallPath::kNoFunction &&
+         functions[a].file == functions[b].file;
 }
 
 // Whether that call belongs to a lock and none around it does.
@@ -175,30 +166,6 @@ void WaitTeller::TellEnd(size_t depth) {
   if (frame.use.acquires() && !waits) TellAcquired(depth, end, true);
 }
 
-// Where the kernel is traced, no gap tells that a thread slept in a lock: it left the CPU there.
-void WaitTeller::NoteSleeps(size_t depth, const TimePoint& end) {
-  const Frame frame = frames_[depth];
-  if (plan_.away == nullptr || account_ == nullptr || !frame.use.waits()) return;
-  const Item item{.address = frame.entry,
-                  .space = frame.space,
-                  .position = frame.position,
-                  .quiet_since = frame.position,
-                  .last_atomic = frame.position,
-                  .sleeps = true};
-  for (const TimeAway::Sleep& sleep :
-       plan_.away->SleepsBetween(thread_, frame.entered.time, end.time)) {
-    const uint32_t number = WaitAt(item);
-    OpenWait& open = open_[number];
-    Extend(open, sleep.begin, sleep.end);
-    NoteWaited(number, sleep.begin, sleep.end, true);
-    ++open.wait.sleeps;
-    open.waits = true;
-    open.wait.sleeping += sleep.end.time - sleep.begin.time;
-    if (sleep.end.time >= account_->end) open.wait.state = WaitState::kCutByEnd;
-    plan_.sink.OnSleep(sleep.begin.time, sleep.end.time);
-  }
-}
-
 // The innermost call is the `depth`th now.
 void WaitTeller::TellDoing(size_t depth, uint64_t tsc) {
   if (depth >= plan_.sink.followed() || depth >= frames_.size()) return;
@@ -219,6 +186,12 @@ void WaitTeller::OnExit(const Call& /*call*/, size_t depth, CallExit how, uint64
       frames_.pop_back();
       return;
     }
+  }
+  if (depth > 0 && frames_.size() == depth + 1) {
+    Frame& caller = frames_[depth - 1];
+    caller.callee = frames_[depth].function;
+    caller.callee_begin = frames_[depth].position;
+    caller.callee_end = stack_->instructions();
   }
   PopTo(depth);
   if (depth > 0 && depth < plan_.sink.followed()) TellDoing(depth - 1, time.tsc);
@@ -325,8 +298,16 @@ size_t WaitTeller::DepthOf(const Item& item) const {
   }
   if (!item.sleeps || item.last_atomic <= item.quiet_since) return innermost;
   for (size_t depth = innermost; depth != SIZE_MAX; --depth)
-    if (frames_[depth].position < item.last_atomic) return depth;
+    if (frames_[depth].position < item.last_atomic)
+      return HasAtomic(frames_[depth], item.last_atomic) ? depth : innermost;
   return innermost;
+}
+
+// Whether the atomic operation that ends there is the frame's own, or its file's. What a library
+// did with an atomic operation, as to be cancelled, has nothing to do with what comes later.
+bool WaitTeller::HasAtomic(const Frame& frame, uint64_t position) const {
+  const bool is_callees = frame.callee_begin < position && position <= frame.callee_end;
+  return !is_callees || IsSameFile(frame.callee, frame.function);
 }
 
 // Returns the wait that goes on with what begins now, or a new one.
@@ -398,71 +379,6 @@ void WaitTeller::End(const std::vector<SpinStretch>& stretches) {
     wait_of_stretch_.erase(number);
     TellIfDone(wait);
   }
-}
-
-// The stack tells of a stop soon after it.
-void WaitTeller::NoteStop(const Stop& stop) {
-  stops_.push_back(stop);
-  if (stops_.size() > kMostStops) stops_.pop_front();
-}
-
-// A call that wakes others, or lets go of something, waits for nobody.
-bool WaitTeller::IsWait(const UntracedGap& gap, const CallArguments& call) const {
-  if (gap.cause != UntracedGap::Cause::kSystemCall) return false;
-  const std::optional<uint32_t> number = gap.call_number ? gap.call_number : call.number;
-  if (!number) return false;
-  if (!IsFutexCall(*number, gap.call_abi))
-    return plan_.blocking && CanBlock(*number, gap.call_abi) && IsLong(gap);
-  const bool in_lock = !frames_.empty() && frames_.back().lock != kNoLock;
-  if (in_lock && frames_[frames_.back().lock].use.use == LockUse::kTries) return false;
-  if (call.operation) return FutexWaits(*call.operation);
-  if (IsShort(gap)) return false;
-  return !in_lock || std::any_of(frames_.begin() + static_cast<ptrdiff_t>(frames_.back().lock),
-                                 frames_.end(), [](const Frame& each) { return each.use.waits(); });
-}
-
-// A call that may block and did not take longer than what is there takes to be copied did not wait.
-bool WaitTeller::IsLong(const UntracedGap& gap) const {
-  if (!gap.came_back) return true;
-  return plan_.unit.nanoseconds() &&
-         PointOf({.tsc = gap.end_tsc, .bounds = {}}).time -
-                 PointOf({.tsc = gap.begin_tsc, .bounds = gap.begin_bounds}).time >=
-             kLeastWait;
-}
-
-// Whether the trace proves that the call did not take longer than one that wakes others.
-bool WaitTeller::IsShort(const UntracedGap& gap) const {
-  if (!gap.came_back || account_ == nullptr || !plan_.unit.nanoseconds()) return false;
-  const TimePoint begin = PointOf({.tsc = gap.begin_tsc, .bounds = gap.begin_bounds});
-  const TimePoint end = PointOf({.tsc = gap.end_tsc, .bounds = start_bounds_});
-  return end.hi != kOpenTime && end.hi - begin.lo < kLeastWait;
-}
-
-void WaitTeller::OnGap(const UntracedGap& gap, size_t depth) {
-  const uint64_t position = stack_->instructions();
-  BeginUpTo(position);
-  PopTo(depth);
-  while (!stops_.empty() && stops_.front().position < position) stops_.pop_front();
-  const Stop stop = stops_.empty() ? Stop{.position = position, .quiet_since = position, .call = {}}
-                                   : stops_.front();
-  if (!IsWait(gap, stop.call)) return;
-  const uint32_t number = WaitAt({.address = gap.site,
-                                  .space = gap.space,
-                                  .position = position,
-                                  .quiet_since = stop.quiet_since,
-                                  .last_atomic = stop.last_atomic,
-                                  .sleeps = true});
-  OpenWait& open = open_[number];
-  const TimePoint begin = PointOf({.tsc = gap.begin_tsc, .bounds = gap.begin_bounds});
-  TimePoint end = PointOf({.tsc = gap.end_tsc, .bounds = start_bounds_});
-  if (!gap.came_back && account_ != nullptr) end = TimePoint::Exact(account_->end);
-  Extend(open, begin, end);
-  NoteWaited(number, begin, end, true);
-  ++open.wait.sleeps;
-  open.waits = true;
-  open.wait.sleeping += end.time - std::min(begin.time, end.time);
-  plan_.sink.OnSleep(begin.time, end.time);
-  if (StateOf(gap) != WaitState::kWhole) open.wait.state = StateOf(gap);
 }
 
 void WaitTeller::CloseWait(uint32_t number) {

@@ -135,6 +135,10 @@ class WaitTeller final : public CallListener {
     const AddressSpace* space = nullptr;
     bool in_kernel = false;
     bool is_handler = false;  // of an interrupt or a signal: no part of what it came between
+    // The call that it made last of those that have ended: its instructions, half-open.
+    uint32_t callee = CallPath::kNoFunction;
+    uint64_t callee_begin = 0;
+    uint64_t callee_end = 0;
     // Of a lock's outermost call: its entry, the begin of its first sleep and the end of its last
     // wait, where it had one.
     TimePoint entered;
@@ -176,6 +180,7 @@ class WaitTeller final : public CallListener {
   void BeginUpTo(uint64_t position);
   uint32_t WaitAt(const Item& item);
   size_t DepthOf(const Item& item) const;
+  bool HasAtomic(const Frame& frame, uint64_t position) const;
   uint32_t SiteOf(size_t depth, const Item& item);
   void Extend(OpenWait& open, const TimePoint& begin, const TimePoint& end);
   void CloseWait(uint32_t number);
@@ -184,7 +189,7 @@ class WaitTeller final : public CallListener {
   void PushFrame(Frame frame);
   static bool IsCalledBack(const Frame& frame);
   bool BelongsTo(const Frame& caller, const Frame& frame) const;
-  bool IsSameFile(const Frame& a, const Frame& b) const;
+  bool IsSameFile(uint32_t a, uint32_t b) const;
   bool IsOutermost(size_t depth) const;
   void TellEntered(size_t depth, const Call& call);
   void TellReturned(size_t depth, const TimePoint& time);

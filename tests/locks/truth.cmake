@@ -25,7 +25,7 @@ if(TARGET flowback_tcg AND NOT FLOWBACK_SANITIZE)
   lock_program(optimised/contended SOURCES ${contended_sources} OPTIONS -O2)
   lock_program(stripped/contended SOURCES ${contended_sources} OPTIONS -O2 -s)
   lock_program(static/contended SOURCES ${contended_sources} OPTIONS -O2 -static)
-  foreach(name blocking deadlock held odd)
+  foreach(name blocking deadlock held odd sleeping)
     lock_program(${name} SOURCES ${name}.cc contention.cc OPTIONS -O2)
   endforeach()
   lock_program(holders SOURCES holders.cc OPTIONS -O2)
@@ -69,6 +69,9 @@ if(TARGET flowback_tcg AND NOT FLOWBACK_SANITIZE)
   flowback_command_test(locks.runtimes
     COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_SOURCE_DIR}/runtimes_test.py $<TARGET_FILE:flowback>
             ${program_folder})
+  flowback_command_test(locks.beside_strace SKIPS
+    COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_SOURCE_DIR}/strace_test.py $<TARGET_FILE:flowback>
+            ${program_folder}/sleeping)
   flowback_command_test(locks.held_for_long SKIPS
     COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_SOURCE_DIR}/drd_test.py $<TARGET_FILE:flowback>
             ${program_folder}/held)
