@@ -112,6 +112,8 @@ struct LockHolder {
   uint32_t waits_at = kNoSite;  // the site at which it did so longest
   uint64_t off_cpu = 0;         // of `time`: it was off the CPU for another reason than such a wait
   uint64_t preempted = 0;  // of `off_cpu`: it could have gone on, and another thread ran instead
+  // The most threads that waited for it at once while it waited itself or was off the CPU.
+  uint32_t convoy = 0;
 
   static constexpr uint32_t kNoSite = UINT32_MAX;
 };

@@ -375,6 +375,26 @@ TEST_F(LockHoldersTest, TellsThatTheHolderWasPreempted) {
   EXPECT_EQ(report.holders.at(0).preempted, 40u);
 }
 
+// Two threads wait for one that waits itself.
+TEST_F(LockHoldersTest, TellsHowManyWaitInAConvoy) {
+  Hold(0, 100, 300);
+  Wait(1, 150, 320);
+  Wait(2, 200, 320);
+  LockWait own;
+  own.thread = 0;
+  own.begin = TimePoint::Exact(160);
+  own.end = TimePoint::Exact(260);
+  holders_.OnWait(own, {});
+  EXPECT_EQ(Tell().holders.at(0).convoy, 2u);
+}
+
+TEST_F(LockHoldersTest, OneThatGoesOnLeadsNoConvoy) {
+  Hold(0, 100, 300);
+  Wait(1, 150, 320);
+  Wait(2, 200, 320);
+  EXPECT_EQ(Tell().holders.at(0).convoy, 0u);
+}
+
 TEST_F(LockHoldersTest, NothingIsCertainBehindLosses) {
   Hold(0, 100, 300);
   Wait(1, 150, 320);

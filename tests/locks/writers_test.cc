@@ -133,6 +133,16 @@ TEST(LockText, HasSitesThreadsHoldersAndTheLongestWaits) {
     EXPECT_TRUE(text.contains(part)) << part << "\n" << text;
 }
 
+TEST(LockText, NamesTheConvoyAndThePreemptedHolder) {
+  MadeReport made = BusyReport();
+  LockHolder& holder = made.report.holders.front();
+  holder.off_cpu = holder.preempted = holder.time / 2;
+  EXPECT_TRUE(made.Text().contains("srv 101 for 61 % in malloc, which was preempted for 50 % of"));
+  EXPECT_FALSE(made.Text().contains("convoy"));
+  holder.convoy = 3;
+  EXPECT_TRUE(made.Text().contains("a convoy, 3")) << made.Text();
+}
+
 TEST(LockText, PathsArePrintedWhereTheyAreAskedFor) {
   MadeReport made = BusyReport();
   LockSums sums = made.report.site_sums.front();

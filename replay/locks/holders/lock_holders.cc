@@ -139,9 +139,11 @@ void LockHolders::OnThreadEnd(uint32_t thread, uint64_t time) {
   held_now_ = 0;
 }
 
-// What the thread did between two times in which others waited for it.
-void LockHolders::AddDoing(uint32_t thread, uint64_t begin, uint64_t end, TimeAway& away,
-                           Sums& sums) const {
+// What the thread did between two times in which others waited for it. Returns for how long it
+// waited itself or was off the CPU.
+uint64_t LockHolders::AddDoing(uint32_t thread, uint64_t begin, uint64_t end, TimeAway& away,
+                               Sums& sums) const {
+  uint64_t waited = 0;
   activity_.Between(thread, begin, end,
                     [&](uint32_t node, uint64_t time) { sums.doing[node] += time; });
   TimeAway::Sum off = away.Between(thread, begin, end);
@@ -153,14 +155,24 @@ void LockHolders::AddDoing(uint32_t thread, uint64_t begin, uint64_t end, TimeAw
       const uint64_t first = std::max(from, wait->begin);
       from = std::max(first, std::min(end, wait->end));
       sums.waiting[wait->site] += from - first;
-      sums.holder.waiting += from - first;
+      waited += from - first;
       const TimeAway::Sum within = away.Between(thread, first, from);
       off.off_cpu -= within.off_cpu;
       off.preempted -= within.preempted;
     }
   }
+  sums.holder.waiting += waited;
   sums.holder.off_cpu += off.off_cpu;
   sums.holder.preempted += off.preempted;
+  return waited + off.off_cpu;
+}
+
+void LockHolders::Convoy::Add(uint32_t thread, uint64_t from, LockHolder& holder) {
+  if (begin != from) *this = {.begin = from, .threads = {}, .holders = {}};
+  threads.insert(thread);
+  holders.insert(&holder);
+  for (LockHolder* each : holders)
+    each->convoy = std::max(each->convoy, static_cast<uint32_t>(threads.size()));
 }
 
 // Returns the innermost call in which it was for at least half of the time.
@@ -178,12 +190,16 @@ uint32_t LockHolders::MainCall(const Sums& sums) const {
 void LockHolders::TellFamily(bool proves, const HoldFamily& family, TimeAway& away,
                              LockReport& report) {
   std::map<std::pair<uint32_t, uint32_t>, Share> shares;  // by wait and thread
+  std::map<uint32_t, Convoy> convoys;                     // by thread that holds
   const auto give = [&](const HoldSweep::Part& part) {
     Share& share = shares[{part.wait, part.thread}];
     share.time += part.end - part.begin;
     if (part.is_only && proves) share.certain += part.end - part.begin;
-    AddDoing(part.thread, part.begin, part.end, away,
-             sums_[{family.waits[part.wait].site, part.thread}]);
+    const HoldWait& wait = family.waits[part.wait];
+    Sums& sums = sums_[{wait.site, part.thread}];
+    const uint64_t time = AddDoing(part.thread, part.begin, part.end, away, sums);
+    if (2 * time > part.end - part.begin)
+      convoys[part.thread].Add(wait.thread, part.begin, sums.holder);
   };
   if (!family.is_released || !HoldSweep(family, report.threads).Run(give)) return;
   std::map<std::pair<uint32_t, uint64_t>, std::pair<uint32_t, Share>> most;  // by thread, position

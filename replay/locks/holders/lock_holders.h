@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -65,6 +66,15 @@ class LockHolders {
     std::map<uint32_t, uint64_t> doing;    // time by call
     std::map<uint32_t, uint64_t> waiting;  // time by site
   };
+  // Who waited for a thread in a time in which it waited itself or was off the CPU, and at which
+  // sites.
+  struct Convoy {
+    uint64_t begin = 0;
+    std::set<uint32_t> threads;
+    std::set<LockHolder*> holders;
+
+    void Add(uint32_t thread, uint64_t from, LockHolder& holder);
+  };
   struct OwnWait {
     uint64_t begin = 0;
     uint64_t end = 0;
@@ -76,7 +86,8 @@ class LockHolders {
   static bool HasTriedAgain(const Acquired& acquired, Holds& holds);
   void MakeRoom(std::string_view family, std::vector<Hold>& holds);
   void TellFamily(bool proves, const HoldFamily& family, TimeAway& away, LockReport& report);
-  void AddDoing(uint32_t thread, uint64_t begin, uint64_t end, TimeAway& away, Sums& sums) const;
+  uint64_t AddDoing(uint32_t thread, uint64_t begin, uint64_t end, TimeAway& away,
+                    Sums& sums) const;
   uint32_t MainCall(const Sums& sums) const;
   static void TellOpen(bool proves, const HoldFamily& family, LockReport& report);
   static void FindCycles(LockReport& report);

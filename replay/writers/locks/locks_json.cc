@@ -170,6 +170,7 @@ std::string JsonPrinter::HoldersJson(uint32_t site) const {
       else
         line.Number("waits_at", index_.sites[holder->waits_at].rank);
       line.Number("off_cpu", holder->off_cpu).Number("preempted", holder->preempted);
+      line.Number("convoy", holder->convoy);
       line.Raw("callers", JsonArray(FunctionsOf(view_, holder->path), JsonText));
     });
   });

@@ -234,6 +234,10 @@ std::string DoingWords(const LocksView& view, const LockHolder& holder) {
     text += ", which was preempted for " + share(holder.preempted);
   else if (keeps(holder.off_cpu))
     text += ", which was off the CPU for " + share(holder.off_cpu);
+  else
+    return text;
+  if (holder.convoy > 1)
+    text += fmt::format(": a convoy, {} threads waited behind it at once", holder.convoy);
   return text;
 }
 

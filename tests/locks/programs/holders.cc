@@ -2,7 +2,9 @@
 // A thread holds a mutex while another one waits for it, and computes, sleeps, or waits for a
 // second mutex meanwhile, which a third thread holds.
 //
-//   holders computes | sleeps | waits
+//   holders computes | sleeps | waits | leads
+//
+// With "leads" it waits for a second mutex as well, and three threads wait for it at once.
 //
 // Prints a line of JSON for each time that the first mutex was held: for how many nanoseconds.
 #include <time.h>
@@ -13,6 +15,7 @@
 #include <cstring>
 #include <mutex>
 #include <thread>
+#include <vector>
 
 namespace {
 
@@ -58,14 +61,15 @@ void Announce(std::atomic<int>& which, int round) {
 
 void Hold(const char* how) {
   for (int round = 1; round <= kRounds; ++round) {
-    if (std::strcmp(how, "waits") == 0) Await(round_second, round);
+    const bool waits = std::strcmp(how, "waits") == 0 || std::strcmp(how, "leads") == 0;
+    if (waits) Await(round_second, round);
     {
       const std::lock_guard<std::mutex> guard(held);
       const uint64_t begin = Now();
       Announce(round_held, round);
       if (std::strcmp(how, "computes") == 0) Compute();
       if (std::strcmp(how, "sleeps") == 0) Doze();
-      if (std::strcmp(how, "waits") == 0) WaitForSecond();
+      if (waits) WaitForSecond();
       std::printf("{\"held\": %lu}\n", static_cast<unsigned long>(Now() - begin));
     }
     Await(round_waited, round);
@@ -78,6 +82,15 @@ void WaitForFirst() {
     held.lock();
     held.unlock();
     Announce(round_waited, round);
+  }
+}
+
+// As WaitForFirst, but nobody waits for it.
+void Follow() {
+  for (int round = 1; round <= kRounds; ++round) {
+    Await(round_held, round);
+    held.lock();
+    held.unlock();
   }
 }
 
@@ -99,8 +112,13 @@ int main(int count, char** words) {
   const char* const how = count > 1 ? words[1] : "computes";
   std::thread holder(Hold, how);
   std::thread waiter(WaitForFirst);
-  if (std::strcmp(how, "waits") == 0) std::thread(HoldSecond).join();
+  std::vector<std::thread> more;
+  const bool leads = std::strcmp(how, "leads") == 0;
+  if (leads)
+    for (int i = 0; i < 2; ++i) more.emplace_back(Follow);
+  if (leads || std::strcmp(how, "waits") == 0) std::thread(HoldSecond).join();
   waiter.join();
   holder.join();
+  for (std::thread& each : more) each.join();
   return 0;
 }
