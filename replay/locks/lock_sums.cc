@@ -13,11 +13,12 @@ bool IsLonger(const LockWait& a, const LockWait& b) {
   return std::pair(a.time(), a.trips) > std::pair(b.time(), b.trips);
 }
 
-// `end`: of the thread's life, by which a wait has ended at the latest.
-TimeShare BoundsOf(const LockWait& wait, uint64_t end) {
+// A wait lies within the thread's life.
+TimeShare BoundsOf(const LockWait& wait, const LockThread& thread) {
   const uint64_t least = wait.begin.hi < wait.end.lo ? wait.end.lo - wait.begin.hi : 0;
-  const uint64_t latest = std::min(wait.end.hi, std::max(end, wait.end.time));
-  const uint64_t most = latest - std::min(latest, wait.begin.lo);
+  const uint64_t latest = std::min(wait.end.hi, std::max(thread.end, wait.end.time));
+  const uint64_t earliest = std::max(wait.begin.lo, std::min(thread.begin, wait.begin.time));
+  const uint64_t most = latest - std::min(latest, earliest);
   return {
       .time = wait.time(), .lo = std::min(least, wait.time()), .hi = std::max(most, wait.time())};
 }
@@ -32,7 +33,7 @@ void WaitTotals::Add(Sum& sum, const LockWait& wait) const {
   sums.sleeping += wait.sleeping;
   sums.cycles += wait.cycles;
   ++sums.states[static_cast<size_t>(wait.state)];
-  const TimeShare bounds = BoundsOf(wait, report_.threads[wait.thread].end);
+  const TimeShare bounds = BoundsOf(wait, report_.threads[wait.thread]);
   sums.waiting.time += bounds.time;
   sums.waiting.lo += bounds.lo;
   sums.waiting.hi += bounds.hi;

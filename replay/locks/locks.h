@@ -45,7 +45,7 @@ struct LockSite {
 // How much of a wait was seen.
 enum class WaitState : uint8_t {
   kWhole,
-  kBegunBefore,  // it was under way when the thread's flow began
+  kBegunBefore,  // it was under way when the thread's flow began, or went on after a loss
   kCutByEnd,     // it was under way when the thread's flow ended
   kLost,         // the trace lost what came next
 };

@@ -289,6 +289,7 @@ std::optional<SpinFinder::Trip> SpinFinder::TripAt(const LoopBlock& jump, bool t
   trip.is_first = entered_.has_value() && entered_->block->branch == jump.branch;
   path_.assign(trail_.begin() + static_cast<ptrdiff_t>(*found), trail_.end());
   path_.front().begin = jump.target;
+  trip.is_from_begin = IsFromBegin(*found);
   trip.loop = &loops_.Of(path_);
   trip.loop->trips += uint64_t{taken} + uint64_t{trip.is_first};
   if (!taken) return trip;
@@ -296,6 +297,18 @@ std::optional<SpinFinder::Trip> SpinFinder::TripAt(const LoopBlock& jump, bool t
   first.end = jump.target;
   trail_.resize(*found + (first.begin < first.end ? 1 : 0));
   return trip;
+}
+
+// Whether the flow began within the trip that is in `path_`, and has not left the loop since.
+bool SpinFinder::IsFromBegin(size_t found) const {
+  if (trail_.front().position != known_from_) return false;
+  return std::all_of(
+      trail_.begin(), trail_.begin() + static_cast<ptrdiff_t>(found), [&](const Part& part) {
+        return std::ranges::any_of(path_, [&](const TrailPart& each) {
+          return part.begin >= each.begin && part.end <= each.end &&
+                 part.block->space == each.block->space;
+        });
+      });
 }
 
 void SpinFinder::Add(const Trip& trip, const ExitTime& time, bool taken) {
@@ -307,6 +320,10 @@ void SpinFinder::Add(const Trip& trip, const ExitTime& time, bool taken) {
              .begin = trip.is_first ? entered_->time : time,
              .end = time,
              .loop = trip.loop};
+    if (trip.is_from_begin) {
+      open_->state = WaitState::kBegunBefore;
+      open_->begin.bounds.lo = known_from_tsc_;
+    }
     begun_.push_back(*open_);
   }
   if (trip.loop->verdict.kind == LoopKind::kWait) open_->waits = true;
@@ -323,7 +340,7 @@ void SpinFinder::Close(const ExitTime& time, WaitState state) {
   if (following_ != nullptr) {
     open_->end = time;
     open_->end_position = position_;
-    open_->state = state;
+    if (state != WaitState::kWhole) open_->state = state;
   }
   ended_.push_back(*open_);
   open_.reset();
@@ -332,8 +349,12 @@ void SpinFinder::Close(const ExitTime& time, WaitState state) {
 
 void SpinFinder::OnLoss(const DataLoss& loss) {
   uses_.Forget();
-  Close({.tsc = loss.tsc, .bounds = loss.bounds}, WaitState::kLost);
+  // It may have gone on up to where the flow was found again.
+  const TscInterval bounds{.lo = loss.bounds.lo, .hi = loss.end_bounds.hi};
+  Close({.tsc = loss.tsc, .bounds = bounds}, WaitState::kLost);
   Forget();
+  known_from_ = position_;
+  known_from_tsc_ = loss.bounds.lo;
 }
 
 void SpinFinder::Finish() {

@@ -81,6 +81,7 @@ class SpinFinder {
     WaitLoop* loop = nullptr;
     uint64_t from = 0;      // instructions of the thread before it
     bool is_first = false;  // it came after a jump of a loop that was entered in the middle
+    bool is_from_begin = false;  // all that is known of the flow before it is of the same loop
   };
 
   struct Walk;
@@ -102,6 +103,7 @@ class SpinFinder {
   void Forget();
   static int DepthAfter(const TrailPart& part);
   std::optional<size_t> FindInTrail(const LoopBlock& jump) const;
+  bool IsFromBegin(size_t found) const;
 
   LoopBlocks& blocks_;
   WaitLoops& loops_;
@@ -115,6 +117,9 @@ class SpinFinder {
   uint64_t position_ = 0;
   uint64_t quiet_since_ = 0;
   uint64_t last_atomic_ = 0;
+  // Where the flow that is known without a loss began, and when at the earliest (0: not known).
+  uint64_t known_from_ = 0;
+  uint64_t known_from_tsc_ = 0;
   uint32_t next_number_ = 0;
   AtomicUses uses_;
   CallArguments call_;

@@ -45,6 +45,12 @@ uint64_t Sum(const json& answer, const char* key) {
   return sum;
 }
 
+uint64_t States(const json& answer, const char* state) {
+  uint64_t sum = 0;
+  for (const json& site : answer["sites"]) sum += site["states"][state].get<uint64_t>();
+  return sum;
+}
+
 std::set<std::string> FunctionsOf(const json& answer) {
   std::set<std::string> names;
   for (const json& site : answer["sites"])
@@ -127,6 +133,47 @@ INSTANTIATE_TEST_SUITE_P(
                       Spinning{"sequence", "begin_sequence"}, Spinning{"bit", "take_bit"},
                       Spinning{"readers_gone", "queued_write_lock_slowpath"}),
     [](const auto& tested) { return tested.param.scene; });
+
+// A loss cuts the wait in two, which together took as long as the trace proves.
+TEST_P(KernelSpinning, GoesOnBehindALoss) {
+  const KernelScene scene = Step(GetParam().scene);
+  const std::vector<size_t> pauses = PausesOf(scene);
+  const size_t third = pauses.size() / 3;
+  recording_.AddCpu({{kTask, kTask, scene.addresses}},
+                    {.delays = {}, .lost_from = pauses[third] + 1, .lost_to = pauses[2 * third]});
+  const json answer = recording_.Locks(kLinux);
+  EXPECT_LT(Sum(answer, "trips"), pauses.size() - third / 2) << answer["sites"];
+  EXPECT_GT(Sum(answer, "trips"), pauses.size() / 3);
+  EXPECT_EQ(States(answer, "lost"), 1u);
+  EXPECT_EQ(States(answer, "begun_before"), 1u);
+  const std::vector<uint64_t>& times = recording_.TimesOf(0);
+  const size_t behind = scene.addresses.size() - 1 - pauses.back();
+  const uint64_t time = times[times.size() - behind] - times[pauses.front()];
+  EXPECT_GE(Sum(answer, "waiting_hi"), time);
+  EXPECT_LT(Sum(answer, "waiting_lo"), time);
+}
+
+TEST_P(KernelSpinning, BeganBeforeTheTrace) {
+  const KernelScene scene = Step(GetParam().scene);
+  const std::vector<size_t> pauses = PausesOf(scene);
+  const auto from = scene.addresses.begin() + static_cast<ptrdiff_t>(pauses[10]);
+  recording_.AddCpu({{kTask, kTask, {from, scene.addresses.end()}}});
+  const json answer = recording_.Locks(kLinux);
+  EXPECT_LE(Sum(answer, "trips"), pauses.size() - 10);
+  EXPECT_GE(Sum(answer, "trips"), pauses.size() - 13);
+  EXPECT_EQ(States(answer, "begun_before"), 1u) << answer["sites"];
+}
+
+TEST_P(KernelSpinning, GoesOnWhenTheTraceEnds) {
+  const KernelScene scene = Step(GetParam().scene);
+  const std::vector<size_t> pauses = PausesOf(scene);
+  const size_t last = pauses[pauses.size() - 10];
+  const auto end = scene.addresses.begin() + static_cast<ptrdiff_t>(last);
+  recording_.AddCpu({{kTask, kTask, {scene.addresses.begin(), end}}});
+  const json answer = recording_.Locks(kLinux);
+  EXPECT_EQ(States(answer, "cut_by_end"), 1u) << answer["sites"];
+  ASSERT_EQ(answer["open"].size(), 1u);
+}
 
 struct Sleeping {
   std::string scene;

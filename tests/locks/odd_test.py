@@ -5,6 +5,7 @@ what `locks` refuses."""
 
 import json
 import os
+import resource
 import subprocess
 import sys
 import tempfile
@@ -68,6 +69,17 @@ class OddEnds(WithFolder):
         self.assertGreater(told_waits, waits * 0.98)
         self.assertLessEqual(told_trips, trips)
         self.assertGreater(told_trips, trips * 0.999)
+
+
+    def test_thousands_of_short_threads(self):
+        """Each passes a mutex once. The answer takes half a minute and a gibibyte at most."""
+        recorded = self.record(f"{PROGRAMS}/odd", "short", "3000")
+        done = subprocess.run([FLOWBACK, "locks", recorded.path, "--json"], check=True, capture_output=True, timeout=30,
+                              preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30)))
+        answer = json.loads(done.stdout)
+        self.assertEqual(len(answer["threads"]), 3001)
+        passed = [site for site in answer["sites"] if "Short" in (site["caller"] or "") and "mutex" in site["function"]]
+        self.assertEqual([site["acquisitions"] for site in passed], [3000])
 
 
 class Alone(WithFolder):

@@ -273,7 +273,11 @@ void TextPrinter::PrintThreads() {
 std::string TextPrinter::StateNote(const LockWait& wait) const {
   const auto bounds = [&] {
     const uint64_t least = wait.end.lo - std::min(wait.end.lo, wait.begin.hi);
-    return least == 0 ? std::string() : fmt::format(", at least {}", Duration(least));
+    if (least == 0) return std::string();
+    const bool has_most = wait.begin.lo != 0 && wait.end.hi != kOpenTime;
+    const std::string most =
+        has_most ? fmt::format(", at most {}", Duration(wait.end.hi - wait.begin.lo)) : "";
+    return fmt::format(", at least {}{}", Duration(least), most);
   };
   switch (wait.state) {
     case WaitState::kWhole:

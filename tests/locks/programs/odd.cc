@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// odd throw|jump|fork|crowd THREADS: waits that end in unusual ways, written as `contended` does.
+// odd throw|jump|fork|crowd|short THREADS: waits that end in unusual ways, written as `contended`
+// does.
 #include <setjmp.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -8,6 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <mutex>
 #include <stdexcept>
 #include <thread>
 
@@ -157,10 +159,31 @@ void Crowd(int threads) {
   }
 }
 
+std::mutex passed;
+volatile long passages;
+
+// Thousands of threads that live for a moment, a few at a time, each of which passes a mutex.
+void Short(int threads) {
+  constexpr int kAtOnce = 8;
+  for (int begun = 0; begun < threads; begun += kAtOnce) {
+    std::vector<std::thread> few;
+    for (int i = 0; i < kAtOnce && begun + i < threads; ++i) {
+      few.emplace_back([] {
+        const std::lock_guard<std::mutex> guard(passed);
+        passages = passages + 1;
+      });
+    }
+    for (std::thread& thread : few) {
+      thread.join();
+    }
+  }
+  std::printf("{\"lock\": \"short\", \"function\": \"Short\", \"acquisitions\": %ld}\n", passages);
+}
+
 int Main(int count, char** words) {
   const long number = count > 2 ? std::atol(words[2]) : 10;
   if (count < 2) {
-    std::fputs("usage: odd throw|jump|fork|crowd [NUMBER]\n", stderr);
+    std::fputs("usage: odd throw|jump|fork|crowd|short [NUMBER]\n", stderr);
     return 2;
   }
   if (std::strcmp(words[1], "throw") == 0) {
@@ -169,6 +192,8 @@ int Main(int count, char** words) {
     Jump(number);
   } else if (std::strcmp(words[1], "fork") == 0) {
     Fork();
+  } else if (std::strcmp(words[1], "short") == 0) {
+    Short(static_cast<int>(number));
   } else {
     Crowd(static_cast<int>(number));
   }
