@@ -23,12 +23,12 @@ struct SpinFinder::Walk {
 
   const BlockBatch& batch;
   const BlockTable& table;
-  std::vector<int32_t>& counts;          // LoopBlocks::Quiet
-  std::vector<LoopBlocks::Ends>& ends;   // LoopBlocks::EndsOfTrips
-  size_t given = 0;              // steps
-  uint64_t given_count = 0;      // their instructions
-  size_t at = 0;                 // the step at hand
-  uint64_t count = 0;            // instructions before it
+  std::vector<int32_t>& counts;         // LoopBlocks::Quiet
+  std::vector<LoopBlocks::Ends>& ends;  // LoopBlocks::EndsOfTrips
+  size_t given = 0;                     // steps
+  uint64_t given_count = 0;             // their instructions
+  size_t at = 0;                        // the step at hand
+  uint64_t count = 0;                   // instructions before it
 
   bool IsAtEnd() const { return at == batch.steps.size(); }
   BlockStep step() const { return batch.steps[at]; }
@@ -302,13 +302,13 @@ std::optional<SpinFinder::Trip> SpinFinder::TripAt(const LoopBlock& jump, bool t
 // Whether the flow began within the trip that is in `path_`, and has not left the loop since.
 bool SpinFinder::IsFromBegin(size_t found) const {
   if (trail_.front().position != known_from_) return false;
-  return std::all_of(
-      trail_.begin(), trail_.begin() + static_cast<ptrdiff_t>(found), [&](const Part& part) {
-        return std::ranges::any_of(path_, [&](const TrailPart& each) {
-          return part.begin >= each.begin && part.end <= each.end &&
-                 part.block->space == each.block->space;
-        });
-      });
+  return std::all_of(trail_.begin(), trail_.begin() + static_cast<ptrdiff_t>(found),
+                     [&](const Part& part) {
+                       return std::ranges::any_of(path_, [&](const TrailPart& each) {
+                         return part.begin >= each.begin && part.end <= each.end &&
+                                part.block->space == each.block->space;
+                       });
+                     });
 }
 
 void SpinFinder::Add(const Trip& trip, const ExitTime& time, bool taken) {

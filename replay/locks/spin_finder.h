@@ -79,8 +79,8 @@ class SpinFinder {
   // A trip, judged.
   struct Trip {
     WaitLoop* loop = nullptr;
-    uint64_t from = 0;      // instructions of the thread before it
-    bool is_first = false;  // it came after a jump of a loop that was entered in the middle
+    uint64_t from = 0;           // instructions of the thread before it
+    bool is_first = false;       // it came after a jump of a loop that was entered in the middle
     bool is_from_begin = false;  // all that is known of the flow before it is of the same loop
   };
 
