@@ -59,6 +59,8 @@ MachineThread ReplayedMachine::At(size_t thread) {
                      .tsc = walk.tsc(),
                      .never_executed = walk.at_end(),
                      .instruction = walk.instruction()};
+  const std::vector<FlowShare>& shares = walk.thread().shares;
+  told.cpu = shares[std::min(walk.place().share, shares.size() - 1)].stream->cpu;
   if (at.ended)
     told.state = ThreadState::kEnded;
   else if (walk.number() == 0 && !walk.at_end() && thread != moment_.thread)
@@ -184,15 +186,15 @@ MachineStop ReplayedMachine::Continue(Direction direction, const StopMarks& mark
 
 // The thread's walk stands at its new place. Others may come to a mark before it does.
 MachineStop ReplayedMachine::Arrive(size_t thread, Direction direction, MachineStop stop,
-                                    const StopMarks& marks, const KeepOn& keep_on) {
+                                    const StopMarks& marks, const KeepOn& keep_on, Others others) {
   MachineMoment moment = threads_.MomentOf(thread, threads_.Walk(thread));
   if (direction == Direction::kForward)
     moment.order = std::max(moment.order, moment_.order);
   else
     moment.order = std::min(moment.order, moment_.order);
   bool interrupted = false;
-  StopMarks of_others = marks;
-  of_others.losses = false;
+  StopMarks of_others;
+  if (others == Others::kMayStop) of_others.addresses = marks.addresses;
   const auto nearest =
       Find(direction, of_others, {.limit = moment, .but = thread}, keep_on, interrupted);
   if (interrupted) return {.reason = Reason::kInterrupted, .thread = thread};
@@ -207,7 +209,7 @@ MachineStop ReplayedMachine::Arrive(size_t thread, Direction direction, MachineS
 }
 
 MachineStop ReplayedMachine::Step(size_t thread, Direction direction, const StopMarks& marks,
-                                  const KeepOn& keep_on) {
+                                  const KeepOn& keep_on, Others others) {
   ThreadWalk& walk = threads_.Settle(thread, moment_).walk;
   Passed passed;
   const bool forward = direction == Direction::kForward;
@@ -219,12 +221,12 @@ MachineStop ReplayedMachine::Step(size_t thread, Direction direction, const Stop
       ToBegin(thread);
     return StopOf(thread, forward ? Reason::kEnd : Reason::kBegin, std::move(passed));
   }
-  return Arrive(thread, direction, StopOf(thread, Reason::kStep, std::move(passed)), marks,
-                keep_on);
+  return Arrive(thread, direction, StopOf(thread, Reason::kStep, std::move(passed)), marks, keep_on,
+                others);
 }
 
 MachineStop ReplayedMachine::StepOut(size_t thread, const AddressRange& range,
-                                     const StopMarks& marks, const KeepOn& keep_on) {
+                                     const StopMarks& marks, const KeepOn& keep_on, Others others) {
   constexpr uint64_t kStepsBetweenAsking = 4096;
   ThreadWalk& walk = threads_.Settle(thread, moment_).walk;
   for (uint64_t steps = 1;; ++steps) {
@@ -240,7 +242,7 @@ MachineStop ReplayedMachine::StepOut(size_t thread, const AddressRange& range,
     if (range.Contains(walk.pc()) && !is_at_mark && !lost) continue;
     const Reason reason = is_at_mark ? Reason::kAddress : lost ? Reason::kLoss : Reason::kStep;
     return Arrive(thread, Direction::kForward, StopOf(thread, reason, std::move(passed)), marks,
-                  keep_on);
+                  keep_on, others);
   }
 }
 

@@ -46,6 +46,7 @@ struct MachineThread {
   uint64_t number = 0;
   uint64_t tsc = 0;
   ThreadState state = ThreadState::kRunning;
+  int32_t cpu = -1;               // on which it executes there; -1: not known
   bool never_executed = false;    // the instruction at `pc`: the flow ends ahead of it
   CursorInstruction instruction;  // that one; if it never executed, the one before it
 };
@@ -65,6 +66,8 @@ class ReplayedMachine {
   // The thread that the moment is of.
   size_t current() const { return moment_.thread; }
   MachineThread At(size_t thread);
+  // The last instruction that the thread executed in the recording.
+  CursorInstruction LastOf(size_t thread) { return threads_.Walk(thread).last(); }
 
   // To the first place of the current thread, or its last one, before or behind all the others.
   void ToBegin() { ToBegin(current()); }
@@ -78,12 +81,15 @@ class ReplayedMachine {
   // nothing moves.
   bool ToInstruction(size_t thread, uint64_t number);
 
-  // Moves one thread by an instruction. Others that come to a mark meanwhile stop it first.
+  // Whether others that come to a mark while one thread moves stop it first.
+  enum class Others : uint8_t { kMayStop, kAreHeld };
+
+  // Moves one thread by an instruction.
   MachineStop Step(size_t thread, Direction direction, const StopMarks& marks,
-                   const KeepOn& keep_on);
+                   const KeepOn& keep_on, Others others = Others::kMayStop);
   // Moves one thread on until it leaves the addresses or comes to a mark.
   MachineStop StepOut(size_t thread, const AddressRange& range, const StopMarks& marks,
-                      const KeepOn& keep_on);
+                      const KeepOn& keep_on, Others others = Others::kMayStop);
   // Runs to the nearest mark of any thread, or of `only` that one.
   MachineStop Continue(Direction direction, const StopMarks& marks, std::optional<size_t> only,
                        const KeepOn& keep_on);
@@ -112,7 +118,7 @@ class ReplayedMachine {
                                 bool& interrupted);
   const MachineMoment& From(size_t thread, Direction direction) const;
   MachineStop Arrive(size_t thread, Direction direction, MachineStop stop, const StopMarks& marks,
-                     const KeepOn& keep_on);
+                     const KeepOn& keep_on, Others others);
 
   MachineThreads threads_;
   MachineMoment moment_;

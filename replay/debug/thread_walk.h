@@ -43,6 +43,7 @@ class ThreadWalk {
   const CursorInstruction& instruction() const {
     return at_end() ? End().last : position_.instruction();
   }
+  const CursorInstruction& last() const { return end_.last; }  // that the thread executed
   // So many of the thread's instructions executed before.
   uint64_t number() const { return position_.number(); }
   // The time there, or what is known last of the time before; 0: none.

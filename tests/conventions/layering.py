@@ -49,7 +49,7 @@ ROOMS = {
     ),
     # Recordings as debuggers see them: the replayed machine, and gdb's protocol to it.
     "debug": (["replay/debug/"], _FIRST + _CODE + ["decode", "replay", "session"]),
-    "gdb": (["replay/gdb/"], _FIRST + _CODE + ["decode", "replay", "session", "debug"]),
+    "gdb": (["replay/gdb/"], _FIRST + _CODE + ["decode", "replay", "session", "writers", "debug"]),
     # What the library writes for other programs and for people.
     "writers": (["replay/writers/", "include/flowback/writers.h", "include/flowback/flowback.h"], _FIRST + _CODE + _BELOW_CLI + ["session"]),
     # What commands have in common knows no command.

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: MIT
+# Shows the call stacks of a replayed recording in gdb. flowback replay loads this; for a gdb of your
+# own: flowback replay --gdb-init > flowback-gdb.py, then (gdb) source flowback-gdb.py
+#
+# The trace has no stack memory to unwind, but the flow tells which calls a thread is in. The server
+# gives them as a list of frames. The register flow_frame says which one a frame is.
+import re
+
+import gdb
+import gdb.unwinder
+
+FRAME = "flow_frame"
+# Frames need distinct identities that stay the same during a call. No address of the program is
+# known, so an identity is made of the frame's height above the outermost one. No memory of a program
+# lies there, so what gdb looks for at such an address is an error and never a value.
+HIGHEST = {8: 0x0100000000000000, 4: 0xFFFFF000}
+FOR_STACK = {8: 1 << 32, 4: 1 << 22}
+FOR_FRAME = 64
+
+
+class Frames:
+    """The frames of the thread that gdb looks at, as the server told them last."""
+
+    def __init__(self):
+        self.stack = 0
+        self.frames = []
+
+    def load(self):
+        inferior, lwp, _ = gdb.selected_thread().ptid
+        # A connection's send_packet would change threads, and so forget the frame that gdb is at.
+        words = "maintenance packet qFlowbackFrames:p%x.%x" % (inferior, lwp)
+        received = re.findall(r'received: "([0-9a-fE;,]*)"', gdb.execute(words, to_string=True))
+        parts = received[-1].split(";") if received else [""]
+        self.frames = []
+        if parts[0].startswith("E") or not parts[0]:
+            return
+        self.stack = int(parts[0], 16)
+        self.frames = [tuple(int(word, 16) for word in part.split(",")) for part in parts[1:]]
+
+
+class Identity:
+    def __init__(self, sp, pc):
+        self.sp = sp
+        self.pc = pc
+
+
+def counter_of(architecture):
+    for name in ("rip", "eip", "pc"):
+        if architecture.registers().find(name) is not None:
+            return name
+    return None
+
+
+class FlowUnwinder(gdb.unwinder.Unwinder):
+    def __init__(self):
+        super().__init__("flowback")
+        self.told = Frames()
+
+    def __call__(self, pending):
+        architecture = pending.architecture()
+        if architecture.registers().find(FRAME) is None:
+            return None
+        register = pending.read_register(FRAME)
+        number = int(register)
+        counter = pending.read_register(counter_of(architecture))
+        if number == 0:
+            self.told.load()
+        frames = self.told.frames
+        if number >= len(frames):
+            return None
+        _, entry, height = frames[number]
+        size = 4 if counter.type.sizeof == 4 else 8
+        sp = HIGHEST[size] - self.told.stack * FOR_STACK[size] - height * FOR_FRAME
+        unwound = pending.create_unwind_info(Identity(gdb.Value(sp), gdb.Value(entry)))
+        # Behind the outermost frame comes itself again, where gdb ends the stack.
+        caller = min(number + 1, len(frames) - 1)
+        address = gdb.Value(frames[caller][0]).cast(counter.type)
+        unwound.add_saved_register(counter_of(architecture), address)
+        unwound.add_saved_register(FRAME, gdb.Value(caller).cast(register.type))
+        return unwound
+
+
+class FlowFilter:
+    """Frames as they are: with a filter gdb says nothing of a stack that ends where it begins."""
+
+    def __init__(self):
+        self.name = "flowback"
+        self.priority = 1
+        self.enabled = True
+        gdb.frame_filters[self.name] = self
+
+    def filter(self, frames):
+        return frames
+
+
+gdb.unwinder.register_unwinder(None, FlowUnwinder(), replace=True)
+FlowFilter()
+# Arguments and returned values lie in registers and on the stack, which have no values. Of a returned
+# value in an unavailable register gdb would print zero.
+for setting in ("frame-arguments presence", "entry-values no", "finish off"):
+    try:
+        gdb.execute("set print " + setting)
+    except gdb.error:
+        pass  # an older gdb
+
+
+def look_again():
+    """`monitor goto` moves the machine under gdb, which must ask again."""
+    gdb.execute("maintenance flush register-cache", to_string=True)
+
+
+gdb.execute("define hookpost-monitor\npython look_again()\nend", to_string=True)

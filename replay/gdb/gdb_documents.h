@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT
+// The documents that gdb reads of a process: its libraries, its threads, its auxiliary vector.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <string>
+
+#include "flowback/model/code_mode.h"
+#include "replay/gdb/machine_view.h"
+
+namespace flowback::gdb {
+
+// "running on CPU 3, 12.5 s" of a thread at the moment.
+std::string ThreadStateText(const MachineView& view, size_t thread);
+// `id`: how the protocol names the thread.
+std::string ThreadList(const MachineView& view, const std::function<std::string(size_t)>& id);
+// Of the current thread's process: all files but the program itself.
+std::string LibraryList(const MachineView& view);
+// Where the program and its loader lie. Empty where no program is known.
+std::string AuxiliaryVector(const MachineView& view, CodeMode mode);
+
+}  // namespace flowback::gdb

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: MIT
+// `monitor` commands: what only a replay can be asked.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/hex.h"
+#include "replay/gdb/gdb_server.h"
+
+namespace flowback::gdb {
+namespace {
+
+constexpr size_t kShown = 20;
+
+// Decimal. Empty: no number.
+std::optional<uint64_t> NumberIn(std::string_view word) {
+  uint64_t value = 0;
+  if (word.empty() || word.size() > 19) return std::nullopt;
+  for (const char c : word) {
+    if (c < '0' || c > '9') return std::nullopt;
+    value = value * 10 + static_cast<uint64_t>(c - '0');
+  }
+  return value;
+}
+
+std::string Trimmed(std::string_view text) {
+  const size_t begin = text.find_first_not_of(" \t\n");
+  if (begin == std::string_view::npos) return {};
+  return std::string(text.substr(begin, text.find_last_not_of(" \t\n") - begin + 1));
+}
+
+}  // namespace
+
+const std::vector<GdbServer::Command>& GdbServer::Commands() {
+  static const std::vector<Command> commands = {
+      {"help", "this list", &GdbServer::MonitorHelp},
+      {"when", "which instruction the thread stands at, and the time", &GdbServer::MonitorWhen},
+      {"goto", "goto TIME|#N|begin|end: go to a time, to the thread's instruction N, or to an end",
+       &GdbServer::MonitorGoto},
+      {"visits", "visits [ADDRESS]: how often the thread came there, before now and in all",
+       &GdbServer::MonitorVisits},
+      {"events", "what happened next in the thread between instructions",
+       &GdbServer::MonitorEvents},
+      {"losses", "where the thread's flow is missing, and why", &GdbServer::MonitorLosses},
+      {"who", "what every thread does now", &GdbServer::MonitorWho},
+      {"why-unavailable", "why registers and memory have no values",
+       &GdbServer::MonitorWhyUnavailable},
+  };
+  return commands;
+}
+
+Replies GdbServer::Monitor(std::string_view rest) {
+  const auto line = BytesOfHex(rest);
+  if (!line) return {kRefused};
+  const std::string text = MonitorText(Trimmed(*line));
+  // Replies of any length come as output.
+  Replies replies;
+  constexpr size_t kPart = kMostPacketBytes / 4;
+  for (size_t at = 0; at < text.size(); at += kPart)
+    replies.push_back("O" + HexOf(std::string_view(text).substr(at, kPart)));
+  replies.push_back("OK");
+  return replies;
+}
+
+std::string GdbServer::MonitorText(const std::string& line) {
+  const size_t end = std::min(line.find(' '), line.size());
+  const std::string name = line.substr(0, end);
+  const std::string words = Trimmed(line.substr(end));
+  for (const Command& command : Commands())
+    if (name == command.name) return (this->*command.run)(words);
+  return fmt::format("flowback: there is no `monitor {}`. `monitor help` lists the commands.\n",
+                     name);
+}
+
+std::string GdbServer::MonitorHelp(const std::string&) {
+  std::string text;
+  for (const Command& command : Commands())
+    text += fmt::format("monitor {:<16} {}\n", command.name, command.help);
+  return text +
+         "Step back with reverse-step, reverse-next, reverse-finish, reverse-continue, "
+         "reverse-stepi.\n";
+}
+
+std::string GdbServer::MonitorWhen(const std::string&) { return view_.WhenText(general()) + "\n"; }
+
+std::string GdbServer::MonitorGoto(const std::string& words) {
+  ReplayedMachine& machine = view_.machine();
+  if (words == "begin") {
+    machine.ToBegin(general());
+  } else if (words == "end") {
+    machine.ToEnd(general());
+  } else if (words.starts_with('#')) {
+    const auto number = NumberIn(std::string_view(words).substr(1));
+    if (!number || !machine.ToInstruction(general(), *number))
+      return fmt::format("flowback: the thread has the instructions #0 to #{}\n",
+                         machine.thread(general()).instructions - 1);
+  } else {
+    const Result<uint64_t> time = view_.input().parse_time(words);
+    if (!time)
+      return fmt::format("flowback: {}\n  try: monitor goto TIME, #N, begin, or end\n",
+                         time.error().message());
+    machine.ToTime(view_.session().clock().TscAt(*time));
+    general_ = machine.current();
+  }
+  return MonitorWhen({});
+}
+
+std::string GdbServer::MonitorVisits(const std::string& words) {
+  uint64_t address = view_.machine().At(general()).pc;
+  if (!words.empty()) {
+    std::string_view digits = words;
+    TakeWord(digits, "0x");
+    const auto typed = TakeHex(digits);
+    if (!typed || !digits.empty()) return "flowback: visits takes an address, such as 0x401136\n";
+    address = *typed;
+  }
+  const auto count = view_.machine().CountVisits(general(), address, view_.input().keep_on);
+  if (!count) return "flowback: interrupted\n";
+  return fmt::format("thread {} came to {} {} times, {} of them before now\n",
+                     view_.NumberOf(general()).tid, Hex(address), count->all, count->before);
+}
+
+std::string GdbServer::MonitorEvents(const std::string&) {
+  ReplayedMachine& machine = view_.machine();
+  const MachineThread at = machine.At(general());
+  ThreadCursor cursor(machine.index(), machine.thread(general()), ThreadCursor::Start::kEnd);
+  if (!at.never_executed) cursor.ToInstruction(at.number);
+  std::string text;
+  for (size_t shown = 0; shown < kShown && cursor.Next(ThreadCursor::Kind::kEvent); ++shown) {
+    MachineThread there;
+    there.tsc = cursor.tsc();
+    text += fmt::format("before #{}, time {}: {}\n", cursor.number(), view_.TimeText(there),
+                        Name(cursor.event().kind));
+  }
+  return text.empty() ? "no event follows in this thread\n" : text;
+}
+
+std::string GdbServer::MonitorLosses(const std::string&) {
+  ReplayedMachine& machine = view_.machine();
+  ThreadCursor cursor(machine.index(), machine.thread(general()));
+  std::string text;
+  size_t shown = 0;
+  if (cursor.kind() == ThreadCursor::Kind::kLoss || cursor.Next(ThreadCursor::Kind::kLoss)) {
+    do {
+      text += fmt::format("before #{}: {}\n", cursor.number(), view_.LossText(cursor.loss()));
+    } while (++shown < kShown && cursor.Next(ThreadCursor::Kind::kLoss));
+  }
+  if (text.empty()) return "nothing is missing in this thread\n";
+  if (shown == kShown) text += "... more: `flowback decode --as events` lists all\n";
+  return text;
+}
+
+std::string GdbServer::MonitorWho(const std::string&) {
+  std::string text;
+  for (size_t thread = 0; thread < view_.machine().size(); ++thread)
+    text += fmt::format("{} {}\n", thread == general() ? '*' : ' ', view_.WhenText(thread));
+  return text;
+}
+
+std::string GdbServer::MonitorWhyUnavailable(const std::string&) {
+  return "A branch trace records which instructions ran, and when. It proves the program counter, "
+         "the calls that led there, and code and read-only data of the files that ran. It does not "
+         "hold other registers or memory, so these have no values.\n";
+}
+
+}  // namespace flowback::gdb

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "replay/gdb/gdb_documents.h"
+#include "replay/gdb/gdb_server.h"
+
+namespace flowback::gdb {
+
+Replies GdbServer::Supported(std::string_view rest) {
+  const auto says = [&](std::string_view word) { return rest.contains(word); };
+  multiprocess_ = says("multiprocess+");
+  software_breaks_ = says("swbreak+");
+  hardware_breaks_ = says("hwbreak+");
+  std::string text = fmt::format(
+      "PacketSize={:x};QStartNoAckMode+;vContSupported+;ReverseStep+;ReverseContinue+;"
+      "qXfer:features:read+;qXfer:libraries-svr4:read+;qXfer:exec-file:read+;qXfer:auxv:read+;"
+      "qXfer:threads:read+;no-resumed+",
+      kMostPacketBytes);
+  if (multiprocess_) text += ";multiprocess+";
+  if (software_breaks_) text += ";swbreak+";
+  if (hardware_breaks_) text += ";hwbreak+";
+  return {text};
+}
+
+Replies GdbServer::CurrentThread(std::string_view) { return {"QC" + IdText(general())}; }
+
+// Of many threads in several packets.
+Replies GdbServer::FirstThreads(std::string_view) {
+  list_of_threads_.clear();
+  for (size_t thread = 0; thread < view_.machine().size(); ++thread) {
+    if (thread != 0) list_of_threads_ += ',';
+    list_of_threads_ += IdText(thread);
+  }
+  return MoreThreads({});
+}
+
+Replies GdbServer::MoreThreads(std::string_view) {
+  constexpr size_t kMost = 4096;
+  if (list_of_threads_.empty()) return {"l"};
+  size_t end =
+      list_of_threads_.size() <= kMost ? std::string::npos : list_of_threads_.find(',', kMost);
+  const std::string part = "m" + list_of_threads_.substr(0, end);
+  list_of_threads_.erase(0, end == std::string::npos ? end : end + 1);
+  return {part};
+}
+
+Replies GdbServer::ThreadExtra(std::string_view rest) {
+  bool all = false;
+  const auto thread = TakeThread(rest, all);
+  if (!thread) return {kRefused};
+  return {HexOf(ThreadStateText(view_, *thread))};
+}
+
+// gdb is to leave the machine alone at its own end.
+Replies GdbServer::Attached(std::string_view) { return {"1"}; }
+
+std::optional<std::string> GdbServer::Document(std::string_view object, std::string_view annex) {
+  if (object == "features" && annex == "target.xml") return TargetDescription(mode_, registers_);
+  if (object == "libraries-svr4") return LibraryList(view_);
+  if (object == "exec-file") return view_.ProgramFile();
+  if (object == "auxv") return AuxiliaryVector(view_, mode_);
+  if (object == "threads")
+    return ThreadList(view_, [this](size_t thread) { return IdText(thread); });
+  return std::nullopt;
+}
+
+// "OBJECT:read:ANNEX:OFFSET,SIZE"
+Replies GdbServer::Transfer(std::string_view rest) {
+  const std::string_view object = rest.substr(0, rest.find(':'));
+  rest.remove_prefix(object.size());
+  if (!TakeWord(rest, ":read:")) return {""};
+  const size_t colon = rest.find(':');
+  if (colon == std::string_view::npos) return {"E00"};
+  const std::string_view annex = rest.substr(0, colon);
+  rest.remove_prefix(colon + 1);
+  const auto offset = TakeHex(rest);
+  TakeWord(rest, ",");
+  const auto size = TakeHex(rest);
+  if (!offset || !size) return {"E00"};
+  const auto document = Document(object, annex);
+  if (!document) return {object == "features" ? "E00" : ""};
+  if (*offset >= document->size()) return {"l"};
+  const uint64_t most = std::min<uint64_t>(*size, kMostPacketBytes / 2 - 64);
+  const std::string part = document->substr(*offset, most);
+  const bool more = *offset + part.size() < document->size();
+  return {(more ? "m" : "l") + Escaped(part)};
+}
+
+}  // namespace flowback::gdb

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: MIT
+// Steps and runs in both directions, and what is told when they stop.
+#include <fmt/format.h>
+
+#include "replay/gdb/gdb_server.h"
+
+namespace flowback::gdb {
+
+using Reason = MachineStop::Reason;
+using Others = ReplayedMachine::Others;
+
+StopMarks GdbServer::Marks() const {
+  StopMarks marks{.losses = true};
+  for (const auto& [sort, address] : breakpoints_) marks.addresses.push_back(address);
+  std::ranges::sort(marks.addresses);
+  return marks;
+}
+
+std::string GdbServer::StopText(const MachineStop& stop) {
+  constexpr char kTrap[] = "T05";
+  const MachineThread at = view_.machine().At(stop.thread);
+  const bool software = breakpoints_.contains({'0', at.pc});
+  const bool hardware = !software && breakpoints_.contains({'1', at.pc});
+  std::string text = kTrap;
+  if (stop.reason == Reason::kInterrupted) text = "T02";
+  // A loss is no signal: gdb says that the thread stopped.
+  if (stop.reason == Reason::kLoss && !software && !hardware) text = "T00";
+  for (size_t number = 0; number < registers_.size(); ++number)
+    if (view_.values().Register(at, registers_[number].name))
+      text += fmt::format("{:x}:{};", number, RegisterText(registers_[number], at));
+  text += "thread:" + IdText(stop.thread) + ";";
+  if (at.cpu >= 0) text += fmt::format("core:{:x};", at.cpu);
+  if (stop.reason == Reason::kBegin) text += "replaylog:begin;";
+  if (stop.reason == Reason::kEnd) text += "replaylog:end;";
+  const bool at_mark = stop.reason == Reason::kAddress || stop.reason == Reason::kLoss;
+  if (at_mark && software && software_breaks_) text += "swbreak:;";
+  if (at_mark && hardware && hardware_breaks_) text += "hwbreak:;";
+  return text;
+}
+
+Replies GdbServer::Stopped(const MachineStop& stop) {
+  general_ = stop.thread;
+  asked_for_.reset();
+  Replies replies;
+  const auto say = [&](const std::string& text) {
+    replies.push_back("O" + HexOf("flowback: " + text + "\n"));
+  };
+  if (stop.loss) say(view_.LossText(*stop.loss));
+  if (stop.unknown) say("what ran between here and there was not recorded");
+  if (stop.reason == Reason::kInterrupted) say("interrupted: back where the run began");
+  replies.push_back(StopText(stop));
+  return replies;
+}
+
+Replies GdbServer::RunStep(size_t thread, Direction direction, Others others) {
+  return Stopped(view_.machine().Step(thread, direction, Marks(), view_.input().keep_on, others));
+}
+
+Replies GdbServer::RunTo(Direction direction, std::optional<size_t> only) {
+  // Of a run of all, the thread that gdb looks at is the one that moves to an end of the recording.
+  return Stopped(view_.machine().Continue(direction, Marks(), only, view_.input().keep_on));
+}
+
+Replies GdbServer::ResumeActions(std::string_view) { return {"vCont;c;C;s;S;r"}; }
+
+// "s:THREAD;c:THREAD;...": the first action that fits a thread is its action. One thread steps, or
+// none does. Without an action for all the others, they are held.
+Replies GdbServer::Resume(std::string_view rest) {
+  std::optional<size_t> stepper;
+  std::optional<size_t> only;
+  std::optional<AddressRange> range;
+  bool others = false;
+  while (!rest.empty()) {
+    const char action = rest.front();
+    rest.remove_prefix(1);
+    AddressRange addresses;
+    if (action == 'C' || action == 'S') {
+      if (!TakeHex(rest)) return {kRefused};
+    } else if (action == 'r') {
+      const auto begin = TakeHex(rest);
+      const auto end = begin && TakeWord(rest, ",") ? TakeHex(rest) : std::nullopt;
+      if (!end) return {kRefused};
+      addresses = {*begin, *end};
+    }
+    bool all = true;
+    std::optional<size_t> thread;
+    if (TakeWord(rest, ":")) {
+      thread = TakeThread(rest, all);
+      if (!thread && !all) return {kRefused};
+    }
+    const bool steps = action == 's' || action == 'S' || action == 'r';
+    if (!steps && action != 'c' && action != 'C') return {kRefused};
+    if (steps && !stepper) {
+      stepper = thread.value_or(general());
+      if (action == 'r') range = addresses;
+    }
+    if (!steps && all) others = true;
+    if (!steps && thread) only = thread;
+    if (!rest.empty() && !TakeWord(rest, ";")) return {kRefused};
+  }
+  if (!stepper) return RunTo(Direction::kForward, others ? std::nullopt : only);
+  const Others held = others ? Others::kMayStop : Others::kAreHeld;
+  if (!range) return RunStep(*stepper, Direction::kForward, held);
+  return Stopped(view_.machine().StepOut(*stepper, *range, Marks(), view_.input().keep_on, held));
+}
+
+Replies GdbServer::StepOnce(std::string_view) {
+  return RunStep(Stepper(), Direction::kForward, Others::kMayStop);
+}
+Replies GdbServer::ContinueOn(std::string_view) { return RunTo(Direction::kForward, resumed_); }
+Replies GdbServer::StepBack(std::string_view) {
+  return RunStep(Stepper(), Direction::kBackward, resumed_ ? Others::kAreHeld : Others::kMayStop);
+}
+Replies GdbServer::ContinueBack(std::string_view) { return RunTo(Direction::kBackward, resumed_); }
+
+}  // namespace flowback::gdb

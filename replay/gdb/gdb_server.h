@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: MIT
+// Answers gdb's packets about a replayed machine. It has no socket: whoever has one hands packets
+// in and sends what comes out.
+//
+//   GdbServer server(input);
+//   for (const std::string& packet : server.Answer("qSupported:...")) Send(Framed(packet));
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "replay/gdb/gdb_files.h"
+#include "replay/gdb/gdb_packets.h"
+#include "replay/gdb/machine_view.h"
+#include "replay/gdb/target_description.h"
+
+namespace flowback::gdb {
+
+using Replies = std::vector<std::string>;
+
+// An error that gdb shows as a number.
+inline constexpr char kRefused[] = "E01";
+
+// Belongs to one client. Used by one thread.
+class GdbServer {
+ public:
+  // `input` must outlive it. REQUIRES: the machine has threads.
+  explicit GdbServer(const ServerInput& input);
+
+  // What to send for a packet, in its order. An empty reply says that the packet is not known.
+  Replies Answer(std::string_view packet);
+  // The client wants no more acknowledgements from the next packet on.
+  bool no_acknowledgements() const { return no_acknowledgements_; }
+  // The client is done.
+  bool is_over() const { return is_over_; }
+
+ private:
+  struct Handler {
+    std::string_view word;
+    Replies (GdbServer::*answer)(std::string_view rest);
+  };
+  static const std::vector<Handler>& Handlers();
+
+  // gdb_server.cc: what the session of the client is about.
+  Replies Reason(std::string_view rest);
+  Replies SetThread(std::string_view rest);
+  Replies ThreadAlive(std::string_view rest);
+  Replies Detach(std::string_view rest);
+  Replies Kill(std::string_view rest);
+  Replies Acknowledge(std::string_view rest);
+  Replies StopAcknowledging(std::string_view rest);
+  Replies Refuse(std::string_view rest);
+  Replies SetBreakpoint(std::string_view rest);
+  Replies ClearBreakpoint(std::string_view rest);
+
+  // gdb_values.cc: registers, memory, the flow's frames.
+  Replies ReadRegisters(std::string_view rest);
+  Replies ReadRegister(std::string_view rest);
+  Replies ReadMemory(std::string_view rest);
+  Replies Frames(std::string_view rest);
+  std::string RegisterText(const Register& one, const MachineThread& at);
+
+  // gdb_queries.cc
+  Replies Supported(std::string_view rest);
+  Replies CurrentThread(std::string_view rest);
+  Replies FirstThreads(std::string_view rest);
+  Replies MoreThreads(std::string_view rest);
+  Replies ThreadExtra(std::string_view rest);
+  Replies Attached(std::string_view rest);
+  Replies Transfer(std::string_view rest);
+  std::optional<std::string> Document(std::string_view object, std::string_view annex);
+
+  // gdb_running.cc
+  Replies ResumeActions(std::string_view rest);
+  Replies Resume(std::string_view rest);
+  Replies StepOnce(std::string_view rest);
+  Replies ContinueOn(std::string_view rest);
+  Replies StepBack(std::string_view rest);
+  Replies ContinueBack(std::string_view rest);
+  Replies Stopped(const MachineStop& stop);
+  size_t Stepper() const { return resumed_.value_or(asked_for_.value_or(general_)); }
+  Replies RunStep(size_t thread, Direction direction, ReplayedMachine::Others others);
+  Replies RunTo(Direction direction, std::optional<size_t> only);
+  std::string StopText(const MachineStop& stop);
+  StopMarks Marks() const;
+
+  // gdb_monitor.cc: `monitor` of the user.
+  Replies Monitor(std::string_view rest);
+  std::string MonitorText(const std::string& line);
+  std::string MonitorHelp(const std::string& words);
+  std::string MonitorWhen(const std::string& words);
+  std::string MonitorGoto(const std::string& words);
+  std::string MonitorEvents(const std::string& words);
+  std::string MonitorLosses(const std::string& words);
+  std::string MonitorVisits(const std::string& words);
+  std::string MonitorWho(const std::string& words);
+  std::string MonitorWhyUnavailable(const std::string& words);
+  struct Command {
+    std::string_view name;
+    std::string_view help;
+    std::string (GdbServer::*run)(const std::string& words);
+  };
+  static const std::vector<Command>& Commands();
+
+  Replies OpenFile(std::string_view rest) { return {files_.Answer(rest)}; }
+
+  std::string IdText(size_t thread) const;
+  // Takes a thread's number from the front. Empty: bad, or none such; `all` is set for -1 and 0.
+  std::optional<size_t> TakeThread(std::string_view& text, bool& all) const;
+  // The thread that registers are asked of.
+  size_t general() const { return general_; }
+
+  MachineView view_;
+  GdbFiles files_;
+  CodeMode mode_;
+  std::vector<Register> registers_;
+  size_t general_ = 0;
+  std::optional<size_t> resumed_;  // by Hc; empty: all
+  // Asked for with T since the last stop. Before gdb goes on with the step of one thread while all
+  // of them may run, it asks whether that one is alive, and nothing else tells which one it means.
+  std::optional<size_t> asked_for_;
+  std::set<std::pair<char, uint64_t>> breakpoints_;  // '0' or '1', address
+  bool multiprocess_ = false;
+  bool software_breaks_ = false;  // the client understands them
+  bool hardware_breaks_ = false;
+  bool no_acknowledgements_ = false;
+  bool is_over_ = false;
+  std::string list_of_threads_;  // that qsThreadInfo goes on with
+};
+
+}  // namespace flowback::gdb

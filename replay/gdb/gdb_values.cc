@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+// Registers, memory and frames: what is proven of them.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "replay/gdb/gdb_server.h"
+
+namespace flowback::gdb {
+
+std::string GdbServer::RegisterText(const Register& one, const MachineThread& at) {
+  const size_t size = one.bits / 8;
+  if (one.name == kFrameRegister) return HexOfNumber(0, size);
+  const auto value = view_.values().Register(at, one.name);
+  return value ? HexOfNumber(*value, size) : std::string(2 * size, 'x');
+}
+
+Replies GdbServer::ReadRegisters(std::string_view) {
+  const MachineThread at = view_.machine().At(general());
+  std::string text;
+  for (const Register& one : registers_) text += RegisterText(one, at);
+  return {text};
+}
+
+Replies GdbServer::ReadRegister(std::string_view rest) {
+  const auto number = TakeHex(rest);
+  if (!number || *number >= registers_.size()) return {kRefused};
+  return {RegisterText(registers_[*number], view_.machine().At(general()))};
+}
+
+Replies GdbServer::ReadMemory(std::string_view rest) {
+  const auto address = TakeHex(rest);
+  if (!address || !TakeWord(rest, ",")) return {kRefused};
+  const auto size = TakeHex(rest);
+  if (!size) return {kRefused};
+  constexpr uint64_t kMost = kMostPacketBytes / 2 - 64;
+  const MachineThread at = view_.machine().At(general());
+  const std::vector<uint8_t> bytes =
+      view_.values().Memory(at, *address, std::min<uint64_t>(*size, kMost));
+  if (bytes.empty() && *size != 0) return {kRefused};
+  return {HexOf({reinterpret_cast<const char*>(bytes.data()), bytes.size()})};
+}
+
+// The frames of a thread, the innermost first: "address,entry,height;...". A frame's height is its
+// number from the outermost one, so that the frames of one call have one height; the stack's own
+// number, of a thread with several, is told first.
+Replies GdbServer::Frames(std::string_view rest) {
+  bool all = false;
+  const auto thread = TakeThread(rest, all);
+  if (!thread) return {kRefused};
+  ReplayedMachine& machine = view_.machine();
+  const MachineThread at = machine.At(*thread);
+  const auto stack =
+      view_.input().stacks.At(machine.index_number(*thread),
+                              at.never_executed ? machine.thread(*thread).instructions : at.number);
+  if (!stack) return {kRefused};
+  std::string text = fmt::format("{:x}", (*stack)->stack);
+  const std::vector<StackFrame>& frames = (*stack)->frames;
+  for (size_t i = 0; i < frames.size(); ++i) {
+    const uint64_t address = i == 0 ? at.pc : frames[i].address;
+    text += fmt::format(";{:x},{:x},{:x}", address, frames[i].entry_ip, frames.size() - i);
+    if (text.size() + 64 > kMostPacketBytes) break;
+  }
+  return {text};
+}
+
+}  // namespace flowback::gdb

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT
+// What a server tells of a replayed machine beside its state: names of threads, functions, times.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "flowback/session.h"
+#include "replay/debug/machine.h"
+#include "replay/debug/replayed_stacks.h"
+#include "replay/debug/value_sources.h"
+
+namespace flowback::gdb {
+
+// A thread as gdb numbers it.
+struct ThreadNumber {
+  int64_t pid = 0;
+  int64_t tid = 0;
+};
+
+// What the server is given. All of it must outlive the server.
+struct ServerInput {
+  Session& session;
+  ReplayedMachine& machine;
+  ReplayedStacks& stacks;
+  ImageMemory& images;
+  // Understands a time that the user typed, as a value of the session's clock.
+  std::function<Result<uint64_t>(const std::string& word)> parse_time;
+  // Asked during long runs; false ends them.
+  KeepOn keep_on;
+};
+
+// Used by one thread.
+class MachineView {
+ public:
+  explicit MachineView(const ServerInput& input) : input_(input), values_(input.images) {}
+
+  ReplayedMachine& machine() const { return input_.machine; }
+  Session& session() const { return input_.session; }
+  ImageMemory& images() const { return input_.images; }
+  ValueSources& values() { return values_; }
+  const ServerInput& input() const { return input_; }
+
+  // A thread without a number has that of its place among the others.
+  ThreadNumber NumberOf(size_t thread) const;
+  // The machine's thread of that number. Empty: there is none.
+  std::optional<size_t> ThreadOf(int64_t pid, int64_t tid) const;
+
+  std::string NameOf(size_t thread, const MachineThread& at) const;
+  // "main+0x12"; the address where no function is known.
+  std::string PlaceText(const MachineThread& at) const;
+  std::string TimeText(const MachineThread& at) const;
+  // "thread 12 (sort) at instruction #5 of 100, time 1.5 s, in main+0x12".
+  std::string WhenText(size_t thread) const;
+  // "the trace has no record from here to there: ..."
+  std::string LossText(const DataLoss& loss) const;
+  // The files of the current thread's process. Those that the program loads later are among them,
+  // so that breakpoints in them can be set at any moment.
+  std::vector<LoadedImage> Images() const;
+  // The recorded file of the program that the threads execute; empty: not known.
+  std::string ProgramFile() const;
+
+ private:
+  const ServerInput& input_;
+  ValueSources values_;
+};
+
+}  // namespace flowback::gdb
