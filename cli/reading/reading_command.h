@@ -38,6 +38,8 @@ struct ReadingCommand {
   // Runs the program that the words after "--" name, in place of reading an input. Returns the exit
   // status. Null: the command takes no program.
   int (*run_program)(const Arguments& program, Options& options, ReaderWords& words) = nullptr;
+  // Takes the words after "--", if the command has a use for them beside its input; may be null.
+  void (*take_rest)(const Arguments& rest, Options& options) = nullptr;
 };
 
 // Returns the exit status.
@@ -51,12 +53,14 @@ int ExecuteReading(const Arguments& arguments, const ReadingCommand<Options>& co
   for (const std::string& option : command.hidden) app.get_option(option)->group("");
   if (command.complete != nullptr)
     if (const auto status = command.complete(app, arguments, words, options.reader)) return *status;
-  const auto end =
-      command.run_program == nullptr ? arguments.end() : std::ranges::find(arguments, "--");
+  const bool ends = command.run_program != nullptr || command.take_rest != nullptr;
+  const auto end = ends ? std::ranges::find(arguments, "--") : arguments.end();
   if (const auto status = Parse(app, Arguments(arguments.begin(), end))) return *status;
   if (command.understand_first != nullptr)
     if (Status status = command.understand_first(options); !status) return Report(status.error());
-  if (end != arguments.end())
+  if (end != arguments.end() && command.take_rest != nullptr)
+    command.take_rest(Arguments(end + 1, arguments.end()), options);
+  else if (end != arguments.end())
     return command.run_program(Arguments(end + 1, arguments.end()), options, words);
   if (Status status = Understand(words, options.reader); !status) return Report(status.error());
   if (command.understand != nullptr)

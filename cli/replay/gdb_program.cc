@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MIT
+#include "cli/replay/gdb_program.h"
+
+#include <errno.h>
+#include <fmt/format.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <system_error>
+#include <utility>
+
+#include "replay/gdb/init_text.h"
+
+namespace flowback::cli {
+namespace {
+
+Error GdbFailure(const std::string& what, int number) {
+  return Error(ErrorCode::kSystem, fmt::format("{}: {}", what, std::strerror(number)));
+}
+
+}  // namespace
+
+Result<GdbFolder> GdbFolder::Make() {
+  const char* temporary = getenv("TMPDIR");
+  std::string path = std::string(temporary != nullptr && *temporary != '\0' ? temporary : "/tmp") +
+                     "/flowback-replay-XXXXXX";
+  if (mkdtemp(path.data()) == nullptr) return Fail(GdbFailure("can't make " + path, errno));
+  GdbFolder folder(path);
+  std::ofstream file(folder.InitFile(), std::ios::binary);
+  file << gdb::kInitText;
+  file.close();
+  if (!file) return Fail(GdbFailure("can't write " + folder.InitFile(), errno));
+  return folder;
+}
+
+GdbFolder::~GdbFolder() {
+  if (path_.empty()) return;
+  std::error_code ignored;
+  std::filesystem::remove_all(path_, ignored);
+}
+
+Result<GdbProgram> GdbProgram::Start(const GdbFolder& folder,
+                                     const std::vector<std::string>& words) {
+  std::vector<std::string> all = {"gdb",  "-q",
+                                  "-iex", "source " + folder.InitFile(),
+                                  "-ex",  "target remote " + folder.SocketPath()};
+  all.insert(all.end(), words.begin(), words.end());
+  std::vector<char*> arguments;
+  for (std::string& word : all) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  sigset_t defaults;
+  sigemptyset(&defaults);
+  sigaddset(&defaults, SIGINT);
+  posix_spawnattr_setsigdefault(&attributes, &defaults);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
+  signal(SIGINT, SIG_IGN);
+  pid_t pid = 0;
+  const int error =
+      posix_spawnp(&pid, arguments[0], nullptr, &attributes, arguments.data(), environ);
+  posix_spawnattr_destroy(&attributes);
+  if (error == ENOENT)
+    return Fail(Error(ErrorCode::kCommandMissing, "replay starts gdb, which is not installed")
+                    .Remedy("apt install gdb; or --gdb-server, for a gdb elsewhere"));
+  if (error != 0) return Fail(GdbFailure("can't start gdb", error));
+  Descriptor ended(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
+  if (*ended < 0) {
+    const int number = errno;
+    kill(pid, SIGTERM);
+    waitpid(pid, nullptr, 0);
+    return Fail(GdbFailure("can't wait for gdb", number));
+  }
+  return GdbProgram(pid, std::move(ended));
+}
+
+int GdbProgram::Wait() {
+  int status = 0;
+  while (waitpid(pid_, &status, 0) < 0 && errno == EINTR) continue;
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+}  // namespace flowback::cli

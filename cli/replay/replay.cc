@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT
+// `flowback replay`: a recording in gdb, forward and backward.
+#include <CLI/CLI.hpp>
+#include <cstdio>
+
+#include "cli/command.h"
+#include "cli/options/arguments.h"
+#include "cli/reading/reader_options.h"
+#include "cli/reading/reading_command.h"
+#include "cli/reading/reading_job.h"
+#include "cli/replay/replay_job.h"
+#include "cli/replay/replay_options.h"
+#include "cli/text/status.h"
+#include "replay/gdb/init_text.h"
+
+namespace flowback::cli {
+namespace {
+
+void AddReplayOptions(CLI::App& app, ReplayOptions& options, ReaderWords&) {
+  app.add_option(
+      "--at", options.at,
+      "where to stand first: end (the default), begin, crash, a time (seconds, units, or "
+      "per cent of the recording: 50%), #N, before the thread's instruction of that "
+      "number, from 0, or spike:N, where the Nth slowest instance of the last `spikes` "
+      "begins");
+  app.add_option("--pid", options.pid,
+                 "the process to replay (default: the one that executed most)");
+  app.add_option("--gdb-server", options.gdb_server,
+                 "wait for a gdb in place of starting one: on that port of this machine, or on a "
+                 "Unix socket at that path (default: a free port)")
+      ->expected(0, 1);
+  app.add_option("--listen", options.listen,
+                 "the address that --gdb-server listens on (default 127.0.0.1)");
+  app.add_flag("--gdb-init", options.gdb_init,
+               "print the Python text that gdb needs for call stacks; stands alone");
+  app.footer(
+      "Words after -- go to gdb. `flowback help replay` shows how to step backward, and what a "
+      "replay can't tell.");
+}
+
+Status UnderstandReplay(const CLI::App&, ReplayOptions& options) {
+  if (options.gdb_init)
+    return Fail(Error(ErrorCode::kUsage, "--gdb-init prints a text and reads no recording")
+                    .Remedy("flowback replay --gdb-init"));
+  if (!options.listen.empty() && !options.gdb_server)
+    return Fail(Error(ErrorCode::kUsage, "--listen is about --gdb-server").Remedy("give both"));
+  if (options.gdb_server && !options.gdb_words.empty())
+    return Fail(Error(ErrorCode::kUsage, "--gdb-server starts no gdb, so words for gdb have no use")
+                    .Remedy("leave out --gdb-server, or what follows --"));
+  if (!options.reader.time.empty() || !options.reader.output.empty() || options.reader.json)
+    return Fail(Error(ErrorCode::kUsage,
+                      "replay prints nothing: --time, --output and --json do not "
+                      "apply")
+                    .Remedy("--at TIME"));
+  return {};
+}
+
+int Replay(const ReplayOptions& options) {
+  return WithInput(options.reader, [&](Recording recording) {
+    return ReplayJob(options, std::move(recording)).Execute();
+  });
+}
+
+}  // namespace
+
+int RunReplay(const Arguments& arguments) {
+  // Needs no recording.
+  if (arguments.size() == 1 && arguments.front() == "--gdb-init") {
+    std::fwrite(gdb::kInitText.data(), 1, gdb::kInitText.size(), stdout);
+    return kDone;
+  }
+  return ExecuteReading<ReplayOptions>(
+      arguments,
+      {.name = "replay",
+       .summary = "Opens a recording in gdb, which steps forward and backward through it.",
+       .add_options = AddReplayOptions,
+       .hidden = {"--time", "--output", "--json", "--force"},
+       .understand = UnderstandReplay,
+       .run = Replay,
+       .take_rest = [](const Arguments& rest, ReplayOptions& options) {
+         options.gdb_words = rest;
+       }});
+}
+
+}  // namespace flowback::cli

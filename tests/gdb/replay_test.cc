@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: MIT
+// gdb itself on recordings: stacks against those of `flowback stack`, steps at source level in both
+// directions against a live program that gdb records, threads, and what has no value.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <regex>
+#include <string>
+#include <vector>
+
+#include "tests/cli/run_program.h"
+#include "tests/support/host.h"
+#include "tests/support/places.h"
+
+namespace flowback::test {
+namespace {
+
+class ReplayTest : public ::testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override {
+    FLOWBACK_NEEDS_HOST(host::Trait::kGdb);
+    FLOWBACK_NEEDS_HOST(host::Trait::kPtrace);
+    if (EmulatorPlugin().empty()) GTEST_SKIP() << "this build can't record by emulation";
+    FLOWBACK_NEEDS_HOST(host::Trait::kTemporaryPrograms);
+  }
+
+  void Record(const std::string& program, const std::string& optimise) {
+    const ProgramResult compiled =
+        RunShell(folder_, std::string(TEST_CC) + " -g " + optimise + " -pthread " PROGRAMS "/" +
+                              program + ".c -o program");
+    ASSERT_EQ(compiled.status, 0) << compiled.err;
+    const ProgramResult recorded =
+        RunShell(folder_, "$F record --engine emulate -o recording -- ./program");
+    ASSERT_EQ(recorded.status, 0) << recorded.err;
+  }
+
+  // What gdb prints for the commands, after the line "begin".
+  std::string Gdb(const std::string& at, const std::string& commands) {
+    folder_.Write("commands.gdb", "echo begin\\n\n" + commands);
+    const ProgramResult run = RunShell(
+        folder_, "$F replay recording --at '" + at + "' -- -nx -batch -x commands.gdb 2>&1");
+    EXPECT_EQ(run.status, 0) << run.err;
+    const size_t begin = run.out.find("begin\n");
+    EXPECT_NE(begin, std::string::npos) << run.out << run.err;
+    return begin == std::string::npos ? "" : run.out.substr(begin + 6);
+  }
+
+  ScratchFolder folder_;
+};
+
+std::vector<std::string> Matches(const std::string& text, const std::string& pattern) {
+  const std::regex expression(pattern);
+  std::vector<std::string> found;
+  for (std::sregex_iterator at(text.begin(), text.end(), expression), end; at != end; ++at)
+    found.push_back((*at)[1]);
+  return found;
+}
+
+// Functions of frames with their lines, from the innermost to main, where gdb ends.
+using Frames = std::vector<std::string>;
+
+Frames GdbFrames(const std::string& text) {
+  Frames frames;
+  const std::regex frame("#\\d+ +(?:0x[0-9a-f]+ in )?(\\w+) \\(.*\\) at .*:(\\d+)");
+  for (std::sregex_iterator at(text.begin(), text.end(), frame), end; at != end; ++at)
+    frames.push_back((*at)[1].str() + ":" + (*at)[2].str());
+  return frames;
+}
+
+Frames ToldFrames(const ScratchFolder& folder, const std::string& number) {
+  const ProgramResult told =
+      RunShell(folder, "$F stack recording --at " + number + " --json | tail -1");
+  Frames frames;
+  if (told.out.empty()) return {told.err};
+  const nlohmann::json stack = nlohmann::json::parse(told.out);
+  for (const auto& frame : stack["frames"]) {
+    const std::string function = frame["function"].is_null() ? "?" : frame["function"];
+    // gdb leaves out what the compiler added to the name: "middle.constprop.0".
+    frames.push_back(function.substr(0, function.find('.')) + ":" +
+                     std::to_string(frame["line"].get<int>()));
+    if (function == "main") break;
+  }
+  return frames;
+}
+
+TEST_P(ReplayTest, HasTheStacksOfTheFlow) {
+  ASSERT_NO_FATAL_FAILURE(Record("calls", GetParam()));
+  std::string commands = "break inner\n";
+  for (int i = 0; i < 5; ++i) commands += "reverse-continue\nmonitor when\nbt\necho end\\n\n";
+  commands += "finish\nmonitor when\nbt\necho end\\n\nreverse-finish\nmonitor when\nbt\n";
+  const std::string out = Gdb("end", commands);
+  const std::vector<std::string> numbers = Matches(out, "before instruction #(\\d+)");
+  ASSERT_EQ(numbers.size(), 7u) << out;
+  size_t at = 0;
+  for (const std::string& number : numbers) {
+    const size_t end = std::min(out.find("end\n", at), out.size());
+    const size_t frames = out.find("#0", out.find("#" + number, at));
+    const Frames shown = GdbFrames(out.substr(frames, end - frames));
+    EXPECT_GE(shown.size(), 2u) << out;
+    EXPECT_EQ(shown, ToldFrames(folder_, number)) << "before instruction " << number;
+    at = end + 4;
+  }
+}
+
+// Until the program leaves its own functions, where a live recording ends.
+std::vector<std::string> InProgram(const std::vector<std::string>& shown) {
+  std::vector<std::string> inside;
+  for (const std::string& line : shown) {
+    if (Matches(line, "@ (inner|middle|recurse|main) ").empty()) break;
+    inside.push_back(line);
+  }
+  return inside;
+}
+
+// gdb records a live program's registers and memory, and steps back through that. What it shows of
+// each step is function, line, and the place from main on.
+TEST_P(ReplayTest, StepsLikeARecordedLiveProgram) {
+  ASSERT_NO_FATAL_FAILURE(Record("calls", GetParam()));
+  // Optimised, main's calls are one line, over which `next` leaves the program.
+  const std::vector<std::string> unoptimised = {
+      "next",          "next",           "step",         "stepi",    "stepi",
+      "reverse-stepi", "step",           "step",         "finish",   "reverse-step",
+      "stepi",         "reverse-finish", "step",         "next",     "next",
+      "reverse-next",  "step",           "tbreak inner", "continue", "up",
+      "down",          "reverse-stepi",  "reverse-next", "next",     "next"};
+  const std::vector<std::string> optimised = {
+      "tbreak inner", "continue", "next",           "step",        "stepi", "reverse-stepi",
+      "reverse-step", "stepi",    "reverse-finish", "stepi",       "next",  "reverse-next",
+      "tbreak inner", "continue", "finish",         "reverse-step"};
+  std::string steps;
+  for (const std::string& step : std::string(GetParam()) == "-O0" ? unoptimised : optimised)
+    steps += step + "\npython show()\n";
+  const std::string show =
+      "python\ndef show():\n"
+      "  frame = gdb.newest_frame()\n"
+      "  main = int(gdb.parse_and_eval('(unsigned long)&main'))\n"
+      "  print('@', frame.name(), frame.find_sal().line, int(frame.pc()) - main)\nend\n";
+  folder_.Write("live.gdb", show + "break main\nrun\nrecord\npython show()\n" + steps + "kill\n");
+  const ProgramResult live = RunShell(folder_, "gdb -nx -batch -x live.gdb ./program");
+  const std::vector<std::string> truth = InProgram(Matches(live.out, "(@ .*)"));
+  if (truth.size() < 8) GTEST_SKIP() << "gdb can't record this program here: " << live.err;
+  const std::string out = Gdb("begin", show + "break main\ncontinue\npython show()\n" + steps);
+  std::vector<std::string> shown = Matches(out, "(@ .*)");
+  shown.resize(std::min(shown.size(), truth.size()));
+  EXPECT_EQ(shown, truth) << out << live.out;
+}
+
+TEST_F(ReplayTest, SaysWhatHasNoValue) {
+  ASSERT_NO_FATAL_FAILURE(Record("calls", "-O0"));
+  const std::string out =
+      Gdb("end",
+          "break inner\nreverse-continue\ninfo registers rip rax rsp\nx/2i $pc\n"
+          "python\nfor word in ('sink', 'value'):\n  try: print('value:', "
+          "str(gdb.parse_and_eval(word)))\n"
+          "  except gdb.error as error: print('no value:', error)\nend\n"
+          "finish\ninfo sharedlibrary\nmonitor why-unavailable\n");
+  EXPECT_NE(out.find("rax            <unavailable>"), std::string::npos) << out;
+  EXPECT_NE(out.find("rsp            <unavailable>"), std::string::npos) << out;
+  EXPECT_NE(out.find("<inner"), std::string::npos) << out;
+  EXPECT_EQ(Matches(out, "(no value:)").size(), 2u) << out;
+  EXPECT_EQ(out.find("\nvalue:"), std::string::npos) << out;
+  EXPECT_NE(out.find("libc.so.6"), std::string::npos) << out;
+  EXPECT_NE(out.find("does not hold other registers"), std::string::npos) << out;
+}
+
+TEST_F(ReplayTest, ThreadsComeInTheOrderOfTimeBothWays) {
+  ASSERT_NO_FATAL_FAILURE(Record("threads", "-O0"));
+  const std::string show =
+      "python\ndef visit():\n  print('@', gdb.selected_thread().ptid[1], gdb.execute('monitor "
+      "when', "
+      "to_string=True).split('#')[1].split()[0])\nend\n";
+  std::string on = show + "break work\n";
+  std::string back = on;
+  for (int i = 0; i < 15; ++i) {
+    on += "continue\npython visit()\n";
+    back += "reverse-continue\npython visit()\n";
+  }
+  on += "info threads\nthread apply all bt\ncontinue\n";
+  const std::string forward = Gdb("begin", on);
+  std::vector<std::string> visits = Matches(forward, "@ (.*)");
+  ASSERT_EQ(visits.size(), 15u) << forward;
+  EXPECT_EQ(Matches(forward, "\\n[* ] (\\d+) +Thread ").size(), 4u) << forward;
+  EXPECT_GE(Matches(forward, "(run) \\(").size(), 1u) << forward;
+  EXPECT_NE(forward.find("No more reverse-execution history"), std::string::npos) << forward;
+  std::ranges::reverse(visits);
+  EXPECT_EQ(Matches(Gdb("end", back), "@ (.*)"), visits);
+}
+
+TEST_F(ReplayTest, ServesOneGdbAtATime) {
+  ASSERT_NO_FATAL_FAILURE(Record("calls", "-O0"));
+  const ProgramResult run = RunShell(
+      folder_,
+      "$F replay --gdb-init > init.py; $F replay recording --gdb-server ./socket 2>told & "
+      "server=$!;"
+      "for i in $(seq 100); do [ -S socket ] && break; sleep 0.1; done;"
+      "python3 -c 'import socket, time\n"
+      "first = socket.socket(socket.AF_UNIX); first.connect(\"socket\"); first.send(b\"$qC#b4\")\n"
+      "print(first.recv(1)); time.sleep(0.5); first.recv(99)\n"
+      "other = socket.socket(socket.AF_UNIX); other.connect(\"socket\"); print(other.recv(1))\n"
+      "first.send(b\"$bad#00\"); print(first.recv(99)[-1:])';"
+      "gdb -nx -batch -iex 'source init.py' -ex 'target remote ./socket' -ex 'monitor when' 2>&1;"
+      "kill $server; wait $server; echo status $?; ls socket; cat told");
+  EXPECT_NE(run.out.find("b'+'\nb''\nb'-'"), std::string::npos) << run.out << run.err;
+  EXPECT_NE(run.out.find("before instruction #"), std::string::npos) << run.out << run.err;
+  EXPECT_NE(run.out.find("status 0"), std::string::npos) << run.out << run.err;
+  EXPECT_NE(run.out.find("turned away"), std::string::npos) << run.out << run.err;
+  EXPECT_NE(run.err.find("socket"), std::string::npos) << "the socket is gone: " << run.out;
+}
+
+TEST_F(ReplayTest, RefusesWhatMakesNoSense) {
+  ASSERT_NO_FATAL_FAILURE(Record("calls", "-O0"));
+  for (const char* words :
+       {"--listen 0.0.0.0", "--at soon", "--at '#99999999999'", "--at crash", "--pid 1", "--json",
+        "--gdb-server 70000", "--gdb-server 0 -- -batch", "--gdb-server 0 --listen nowhere"}) {
+    const ProgramResult run =
+        RunShell(folder_, std::string("timeout 20 $F replay recording ") + words);
+    EXPECT_EQ(run.status, 2) << words << ": " << run.err;
+    EXPECT_NE(run.err.find("try:"), std::string::npos) << words << ": " << run.err;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Optimised, ReplayTest, ::testing::Values("-O0", "-O2"),
+                         [](const auto& which) { return std::string(which.param).substr(1); });
+
+}  // namespace
+}  // namespace flowback::test
