@@ -32,10 +32,19 @@ constexpr uint64_t kOffset = 0xffffffff80000000;
 constexpr uint64_t kPauseCycles = 40;
 constexpr uint64_t kSwitchCycles = 20'000;  // before and after the record
 constexpr size_t kMostSteps = 100'000;
-const std::vector<uint8_t> kPause = {0xf3, 0x90};
+// By the NOPs that the program executes in their place: TPAUSE, UMWAIT and UMONITOR.
+const std::map<std::vector<uint8_t>, std::vector<uint8_t>> kReplaced = {
+    {{0x0f, 0x1f, 0x40, 0x11}, {0x66, 0x0f, 0xae, 0xf1}},
+    {{0x0f, 0x1f, 0x40, 0x12}, {0xf2, 0x0f, 0xae, 0xf1}},
+    {{0x0f, 0x1f, 0x40, 0x13}, {0xf3, 0x0f, 0xae, 0xf0}}};
 const std::vector<uint8_t> kSwitchMark = {0x66, 0x87, 0xdb};
 
 std::string Program() { return BuildFolder() + "/tests/locks/programs/kernel_locks"; }
+
+std::vector<uint8_t> AsExecuted(const std::vector<uint8_t>& code) {
+  const auto other = kReplaced.find(code);
+  return other == kReplaced.end() ? code : other->second;
+}
 
 uint64_t NanosecondsOf(uint64_t tsc) {
   return TimeConversion{.shift = 31, .mult = 894784853, .zero = 1000000000000}.ToNanoseconds(tsc);
@@ -55,7 +64,7 @@ class OtherProcessors {
  public:
   void Before(pid_t pid, const std::vector<uint8_t>& code) {
     if (!begun_) ReadDeeds(pid);
-    pauses_ += code == kPause ? 1 : 0;
+    pauses_ += IsPause(AsExecuted(code)) ? 1 : 0;
     switches_ += code == kSwitchMark ? 1 : 0;
     while (!deeds_.empty() && pauses_ >= deeds_.front().pauses &&
            switches_ >= deeds_.front().switches) {
@@ -106,7 +115,7 @@ class TracedCpu {
   void Execute(uint64_t address, uint64_t next) {
     const std::vector<uint8_t>& code = code_.at(address);
     if (habits_.lost_from != habits_.lost_to) Lose(address);
-    if (code == kPause) hardware_.Sleep(kPauseCycles);
+    if (IsPause(code)) hardware_.Sleep(kPauseCycles);
     if (const auto delay = habits_.delays.find(address); delay != habits_.delays.end())
       hardware_.Sleep(delay->second);
     Instruction instruction;
@@ -206,6 +215,12 @@ PerfDataBuilder EmptyFile() {
 
 }  // namespace
 
+bool IsPause(const std::vector<uint8_t>& code) {
+  const bool waits_in_processor = code.size() == 4 && code[1] == 0x0f && code[2] == 0xae &&
+                                  code[3] == 0xf1 && (code[0] == 0x66 || code[0] == 0xf2);
+  return waits_in_processor || code == std::vector<uint8_t>{0xf3, 0x90};
+}
+
 std::vector<uint64_t> KernelScene::Part(size_t number) const {
   const size_t begin = number == 0 ? 0 : switches.at(number - 1);
   const size_t end = number == switches.size() ? addresses.size() : switches.at(number);
@@ -237,7 +252,7 @@ KernelScene KernelRecording::Step(const std::string& scene) {
   stepped.error = steps.error;
   if (steps.addresses.size() == kMostSteps) stepped.error = scene + " does not end";
   if (!others.has_done_all()) stepped.error = scene + " ended before all was done";
-  for (const auto& [address, code] : steps.code) stepped.code[address + kOffset] = code;
+  for (const auto& [address, code] : steps.code) stepped.code[address + kOffset] = AsExecuted(code);
   code_.insert(stepped.code.begin(), stepped.code.end());
   const uint64_t work = functions().contains("work") ? functions().at("work") : 0;
   auto at = std::ranges::find(steps.addresses, work - kOffset);

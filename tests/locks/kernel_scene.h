@@ -15,6 +15,9 @@
 
 namespace flowback {
 
+// Whether the instruction is PAUSE, TPAUSE or UMWAIT.
+bool IsPause(const std::vector<uint8_t>& code);
+
 // What a scene of programs/kernel_locks.c executes, at the kernel's addresses.
 struct KernelScene {
   std::string error;

@@ -15,7 +15,6 @@ namespace {
 using nlohmann::json;
 using Names = std::map<std::string, std::string>;
 
-const std::vector<uint8_t> kPauseCode = {0xf3, 0x90};
 constexpr int32_t kTask = 100, kOther = 200, kIdle = 0;
 
 // What Linux calls such functions.
@@ -71,7 +70,7 @@ class KernelLocks : public ::testing::Test {
   static std::vector<size_t> PausesOf(const KernelScene& scene) {
     std::vector<size_t> pauses;
     for (size_t i = 0; i < scene.addresses.size(); ++i)
-      if (scene.code.at(scene.addresses[i]) == kPauseCode) pauses.push_back(i);
+      if (IsPause(scene.code.at(scene.addresses[i]))) pauses.push_back(i);
     return pauses;
   }
   // The task's parts in turn with those of the idle one.
@@ -131,7 +130,8 @@ INSTANTIATE_TEST_SUITE_P(
                       Spinning{"queue_with_next", "_raw_spin_lock"},
                       Spinning{"mutex_spins", "mutex_lock"}, Spinning{"writer_spins", "down_write"},
                       Spinning{"sequence", "begin_sequence"}, Spinning{"bit", "take_bit"},
-                      Spinning{"readers_gone", "queued_write_lock_slowpath"}),
+                      Spinning{"readers_gone", "queued_write_lock_slowpath"},
+                      Spinning{"tpause", "wait_by_tpause"}, Spinning{"umwait", "wait_by_umwait"}),
     [](const auto& tested) { return tested.param.scene; });
 
 // A loss cuts the wait in two, which together took as long as the trace proves.
@@ -222,6 +222,14 @@ INSTANTIATE_TEST_SUITE_P(Scenes, KernelSleeping,
                                            Sleeping{"writer_sleeps", "down_write", 1},
                                            Sleeping{"reader_sleeps", "down_read", 1}),
                          [](const auto& tested) { return tested.param.scene; });
+
+// A delay reads nothing that another thread writes.
+TEST_F(KernelLocks, ADelayByTpauseIsNoWait) {
+  const KernelScene scene = Step("tpause_delays");
+  recording_.AddCpu({{kTask, kTask, scene.addresses}});
+  EXPECT_GT(PausesOf(scene).size(), 2u);
+  EXPECT_EQ(Sum(recording_.Locks(kLinux), "trips"), 0u);
+}
 
 // Locks of the kernel are shared by all processes, also by those with one thread.
 TEST_F(KernelLocks, AreHeldByThreadsOfOtherProcesses) {

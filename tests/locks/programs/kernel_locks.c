@@ -325,6 +325,40 @@ NOINLINE void write_queued_readers(atomic_uint* count) {
   }
 }
 
+// ---- Waiting in the processor, by instructions that few have ----
+
+// The judge takes each of these NOPs for the instruction.
+#define NOP_FOR(number, ...) \
+  __asm__ volatile(".byte 0x0f, 0x1f, 0x40, " #number : : __VA_ARGS__ : "cc", "memory")
+static inline void Tpause(uint64_t until) {
+  NOP_FOR(0x11, "c"(0), "a"((uint32_t)until), "d"((uint32_t)(until >> 32)));
+}
+static inline void Umwait(uint64_t until) {
+  NOP_FOR(0x12, "c"(0), "a"((uint32_t)until), "d"((uint32_t)(until >> 32)));
+}
+static inline void Umonitor(const void* address) { NOP_FOR(0x13, "a"(address)); }
+
+NOINLINE void wait_by_tpause(atomic_uint* taken) {
+  while (atomic_load_explicit(taken, ACQUIRE)) Tpause(Ticks() + 500);
+}
+
+NOINLINE unsigned wait_by_umwait(atomic_uint* changes, unsigned known) {
+  for (;;) {
+    unsigned now = atomic_load_explicit(changes, ACQUIRE);
+    if (now != known) return now;
+    Umonitor(changes);
+    now = atomic_load_explicit(changes, ACQUIRE);
+    if (now != known) return now;
+    Umwait(Ticks() + 100000);
+  }
+}
+
+// Lets time pass, and waits for nobody.
+NOINLINE void delay_by_tpause(unsigned long ticks) {
+  const uint64_t end = Ticks() + ticks;
+  while (Ticks() < end) Tpause(end);
+}
+
 // ---- Scenes ----
 
 static struct Queued spinlock;
@@ -412,6 +446,17 @@ static void PlanReadersGone(void) {
   Plan(80, 0, &word, kFirst, 4);
 }
 static void ReadersGone(void) { write_queued_readers(&word); }
+static void PlanTpause(void) {
+  atomic_store(&word, 1);
+  Plan(110, 0, &word, 0, 4);
+}
+static void ByTpause(void) { wait_by_tpause(&word); }
+static void PlanUmwait(void) {
+  atomic_store(&word, 5);
+  Plan(130, 0, &word, 6, 4);
+}
+static void ByUmwait(void) { wait_by_umwait(&word, 5); }
+static void DelayByTpause(void) { delay_by_tpause(30000000); }
 static void PlanNothing(void) {}
 static void Idle(void) { idle(12); }
 
@@ -432,6 +477,9 @@ static const struct Scene {
     {"sequence", PlanSequence, Sequence},
     {"bit", PlanBit, Bit},
     {"readers_gone", PlanReadersGone, ReadersGone},
+    {"tpause", PlanTpause, ByTpause},
+    {"umwait", PlanUmwait, ByUmwait},
+    {"tpause_delays", PlanNothing, DelayByTpause},
     {"idle", PlanNothing, Idle},
 };
 
