@@ -15,6 +15,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <string_view>
 #include <utility>
 
 #include "base/mapped_file.h"
@@ -90,11 +91,18 @@ class StaticProgram {
 
 constexpr std::array<uint8_t, 4> kMark = {0xbf, 0x2a, 0x03, 0xd5};  // HINT 85
 
-// The address in a line like "Trace 0: 0x7fa7abed67c0 [00009331/00000000004192a0/...] name".
-uint64_t AddressIn(const char* line) {
+struct TracedStep {
+  uint64_t address = 0;  // 0: the line has none
+  unsigned thread = 0;
+};
+
+// Of a line like "Trace 0: 0x7fa7abed67c0 [00009331/00000000004192a0/...] name".
+TracedStep StepIn(const char* line) {
+  constexpr std::string_view kBegin = "Trace ";
   const char* const at = std::strchr(line, '/');
-  return std::strncmp(line, "Trace", 5) == 0 && at != nullptr ? std::strtoull(at + 1, nullptr, 16)
-                                                              : 0;
+  if (!std::string_view(line).starts_with(kBegin) || at == nullptr) return {};
+  return {.address = std::strtoull(at + 1, nullptr, 16),
+          .thread = static_cast<unsigned>(std::strtoul(line + kBegin.size(), nullptr, 10))};
 }
 
 }  // namespace
@@ -137,23 +145,26 @@ ExecutedSteps StepInQemu(const std::string& path, const std::string& argument, s
       "exec env -i qemu-aarch64 -singlestep -d exec,nochain " + path + " " + argument + " 2>&1";
   FILE* const out = popen(command.c_str(), "r");
   std::array<char, 300> line{};
-  bool within = false;
+  unsigned marks = 0;
+  unsigned thread = 0;
   while (out != nullptr && executed.addresses.size() < steps &&
          fgets(line.data(), line.size(), out) != nullptr) {
-    const uint64_t address = AddressIn(line.data());
-    if (address == 0) continue;
-    const Bytes code = program.At(address, 4);
-    const bool is_mark = std::ranges::equal(code, kMark);
-    if (is_mark && within) break;
-    if (within) {
-      executed.addresses.push_back(address);
-      const auto [at, added] = executed.code.try_emplace(address, 4);
+    const TracedStep step = StepIn(line.data());
+    if (step.address == 0) executed.printed += line.data();
+    if (step.address == 0 || marks == 2) continue;
+    const Bytes code = program.At(step.address, 4);
+    if (std::ranges::equal(code, kMark)) {
+      ++marks;
+      thread = step.thread;
+    } else if (marks == 1 && step.thread == thread) {
+      executed.addresses.push_back(step.address);
+      const auto [at, added] = executed.code.try_emplace(step.address, 4);
       if (added) std::ranges::copy(code, at->second.begin());
     }
-    within = within || is_mark;
   }
   if (out != nullptr) pclose(out);
-  if (!within) executed.error = path + " " + argument + " does not reach its mark in qemu-aarch64";
+  if (marks == 0)
+    executed.error = path + " " + argument + " does not reach its mark in qemu-aarch64";
   return executed;
 }
 

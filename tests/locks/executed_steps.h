@@ -20,6 +20,7 @@ struct ExecutedSteps {
   CodeMode mode = CodeMode::kX86_64;
   std::vector<uint64_t> addresses;
   std::map<uint64_t, std::vector<uint8_t>> code;  // of each instruction
+  std::string printed;  // by a program in qemu-aarch64 that ends by itself
 
   size_t LengthAt(uint64_t address) const { return code.at(address).size(); }
 };
@@ -30,7 +31,9 @@ using StepHook = std::function<void(pid_t pid, const std::vector<uint8_t>& code)
 // Steps a program of this machine with ptrace, at most `steps` instructions; then ends it.
 ExecutedSteps StepHere(const std::string& path, const std::string& argument, size_t steps,
                        const StepHook& before = {});
-// Runs a static program for AArch64 in qemu-aarch64, which writes down each instruction.
+// Runs a static program for AArch64 in qemu-aarch64, which writes down each instruction. Those of
+// the thread that executes the marks are taken, and the program runs on to its end behind the
+// second.
 ExecutedSteps StepInQemu(const std::string& path, const std::string& argument, size_t steps);
 
 }  // namespace flowback
