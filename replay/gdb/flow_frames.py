@@ -109,4 +109,13 @@ def look_again():
     gdb.execute("maintenance flush register-cache", to_string=True)
 
 
+def step_alone():
+    """A step moves the thread that gdb shows. The others stand where they were at that time."""
+    try:
+        gdb.execute("set scheduler-locking step", to_string=True)
+    except gdb.error:
+        pass  # no connection came about
+
+
 gdb.execute("define hookpost-monitor\npython look_again()\nend", to_string=True)
+gdb.execute("define target hookpost-remote\npython step_alone()\nend", to_string=True)

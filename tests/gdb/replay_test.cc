@@ -187,6 +187,19 @@ TEST_F(ReplayTest, ThreadsComeInTheOrderOfTimeBothWays) {
   EXPECT_EQ(Matches(Gdb("end", back), "@ (.*)"), visits);
 }
 
+// gdb looks at each thread to list them; a step is still the shown thread's.
+TEST_F(ReplayTest, StepsTheThreadThatIsShown) {
+  ASSERT_NO_FATAL_FAILURE(Record("threads", "-O0"));
+  const std::string tell = "python print('@', gdb.selected_thread().num)\n";
+  const std::string out =
+      Gdb("end", "info threads\nreverse-stepi\n" + tell + "thread apply all bt 1\nreverse-stepi\n" +
+                     tell + "thread 3\nreverse-stepi\n" + tell + "info threads\nstepi\n" + tell +
+                     "break work\nreverse-continue\nthread 1\nreverse-stepi\n" + tell + "stepi\n" +
+                     tell);
+  EXPECT_EQ(Matches(out, "@ (.*)"), (std::vector<std::string>{"1", "1", "3", "3", "1", "1"}))
+      << out;
+}
+
 TEST_F(ReplayTest, ServesOneGdbAtATime) {
   ASSERT_NO_FATAL_FAILURE(Record("calls", "-O0"));
   const ProgramResult run = RunShell(
