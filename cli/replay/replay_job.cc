@@ -94,8 +94,19 @@ Status ReplayJob::OpenMachine() {
   return GoToMoment(options_.at, opened_, *machine_);
 }
 
+// The code has been read from the dumps already, so they are of the recorded processes.
+Status ReplayJob::OpenCore() {
+  for (const std::string& path : options_.reader.search.cores) {
+    Result<EndCore> core = EndCore::Open(path);
+    if (!core) return Fail(core.error());
+    if (core->pid() == machine_->thread(0).pid) core_.emplace(*std::move(core));
+  }
+  return {};
+}
+
 Status ReplayJob::Run() {
   if (Status status = OpenMachine(); !status) return status;
+  if (Status status = OpenCore(); !status) return status;
   return options_.gdb_server ? RunServer() : RunGdb();
 }
 
@@ -171,6 +182,7 @@ void ReplayJob::Serve(const GdbListener& listener, int until) {
                   .machine = *machine_,
                   .stacks = *stacks_,
                   .images = images,
+                  .core = core_ ? &*core_ : nullptr,
                   .parse_time = parse_time,
                   .keep_on = {}});
     } else if (waited[1].revents != 0) {

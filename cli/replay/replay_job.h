@@ -11,6 +11,7 @@
 #include "cli/replay/gdb_listener.h"
 #include "cli/replay/replay_options.h"
 #include "flowback/base/error.h"
+#include "replay/debug/end_core.h"
 #include "replay/debug/machine.h"
 #include "replay/debug/replayed_stacks.h"
 
@@ -28,6 +29,7 @@ class ReplayJob {
  private:
   Status Prepare();
   Status OpenMachine();
+  Status OpenCore();
   std::vector<size_t> ThreadsOfProcess() const;
   Status Run();
   Status RunServer();
@@ -42,6 +44,7 @@ class ReplayJob {
   std::optional<FlowIndex> index_;
   std::optional<ReplayedMachine> machine_;
   std::optional<ReplayedStacks> stacks_;
+  std::optional<EndCore> core_;
   int gdb_status_ = 0;
 };
 

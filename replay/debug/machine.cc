@@ -59,6 +59,8 @@ MachineThread ReplayedMachine::At(size_t thread) {
                      .tsc = walk.tsc(),
                      .never_executed = walk.at_end(),
                      .instruction = walk.instruction()};
+  told.tid = walk.thread().tid;
+  told.is_end = IsEnd(thread, walk);
   const std::vector<FlowShare>& shares = walk.thread().shares;
   told.cpu = shares[std::min(walk.place().share, shares.size() - 1)].stream->cpu;
   if (at.ended)
@@ -66,6 +68,14 @@ MachineThread ReplayedMachine::At(size_t thread) {
   else if (walk.number() == 0 && !walk.at_end() && thread != moment_.thread)
     told.state = ThreadState::kNotBegun;
   return told;
+}
+
+bool ReplayedMachine::IsEnd(size_t thread, const ThreadWalk& walk) const {
+  if (!walk.at_end()) return false;
+  for (size_t other = 0; other < size(); ++other)
+    for (const FlowShare& share : threads_.thread(other).shares)
+      if (other != thread && share.last_tsc >= moment_.order) return false;
+  return true;
 }
 
 void ReplayedMachine::ToBegin(size_t thread) {

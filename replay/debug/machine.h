@@ -46,7 +46,9 @@ struct MachineThread {
   uint64_t number = 0;
   uint64_t tsc = 0;
   ThreadState state = ThreadState::kRunning;
+  int32_t tid = -1;
   int32_t cpu = -1;               // on which it executes there; -1: not known
+  bool is_end = false;            // the thread's last place, behind all that others executed
   bool never_executed = false;    // the instruction at `pc`: the flow ends ahead of it
   CursorInstruction instruction;  // that one; if it never executed, the one before it
 };
@@ -116,6 +118,7 @@ class ReplayedMachine {
   std::optional<Nearest> FindOf(size_t thread, Direction direction, const StopMarks& marks,
                                 const std::optional<MachineMoment>& limit, const KeepOn& keep_on,
                                 bool& interrupted);
+  bool IsEnd(size_t thread, const ThreadWalk& walk) const;
   const MachineMoment& From(size_t thread, Direction direction) const;
   MachineStop Arrive(size_t thread, Direction direction, MachineStop stop, const StopMarks& marks,
                      const KeepOn& keep_on, Others others);

@@ -7,7 +7,7 @@ namespace {
 // The flow proves the program counter and nothing else.
 class FlowValues final : public ValueSource {
  public:
-  explicit FlowValues(ImageMemory&) {}
+  explicit FlowValues(const ValueInput&) {}
   std::optional<uint64_t> Register(const MachineThread& thread, std::string_view name) override {
     if (name == "rip" || name == "eip" || name == "pc") return thread.pc;
     return std::nullopt;
@@ -17,7 +17,7 @@ class FlowValues final : public ValueSource {
 // The code that was decoded, also that which no file has.
 class CodeValues final : public ValueSource {
  public:
-  explicit CodeValues(ImageMemory&) {}
+  explicit CodeValues(const ValueInput&) {}
   size_t Memory(const MachineThread& thread, uint64_t address, std::span<uint8_t> bytes) override {
     const AddressSpace* space = thread.instruction.space;
     return space == nullptr ? 0 : space->Read(address, bytes.data(), bytes.size());
@@ -27,7 +27,7 @@ class CodeValues final : public ValueSource {
 // Segments of the files that the process could not write to.
 class FileValues final : public ValueSource {
  public:
-  explicit FileValues(ImageMemory& images) : images_(images) {}
+  explicit FileValues(const ValueInput& input) : images_(input.images) {}
   size_t Memory(const MachineThread& thread, uint64_t address, std::span<uint8_t> bytes) override {
     const AddressSpace* space = thread.instruction.space;
     return space == nullptr ? 0 : images_.Read(*space, address, bytes);
@@ -37,10 +37,29 @@ class FileValues final : public ValueSource {
   ImageMemory& images_;
 };
 
+// A dump's values, at the one place of which they are proven to be.
+class CoreValues final : public ValueSource {
+ public:
+  explicit CoreValues(const ValueInput& input) : core_(input.core) {}
+  std::optional<uint64_t> Register(const MachineThread& thread, std::string_view name) override {
+    return IsThere(thread) ? core_->Register(thread.tid, name) : std::nullopt;
+  }
+  size_t Memory(const MachineThread& thread, uint64_t address, std::span<uint8_t> bytes) override {
+    return IsThere(thread) ? core_->Memory(address, bytes) : 0;
+  }
+
+ private:
+  bool IsThere(const MachineThread& thread) const {
+    return core_ != nullptr && thread.is_end && core_->Register(thread.tid, "rip") == thread.pc;
+  }
+
+  const EndCore* core_;
+};
+
 }  // namespace
 
-ValueSources::ValueSources(ImageMemory& images) {
-#define FLOWBACK_VALUE_SOURCE(class, name) sources_.push_back(std::make_unique<class>(images));
+ValueSources::ValueSources(const ValueInput& input) {
+#define FLOWBACK_VALUE_SOURCE(class, name) sources_.push_back(std::make_unique<class>(input));
 #include "replay/debug/value_sources.def"
 }
 

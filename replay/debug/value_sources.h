@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "replay/debug/end_core.h"
 #include "replay/debug/image_memory.h"
 #include "replay/debug/machine.h"
 
@@ -27,11 +28,17 @@ class ValueSource {
   virtual size_t Memory(const MachineThread&, uint64_t, std::span<uint8_t>) { return 0; }
 };
 
+// What the sources read from.
+struct ValueInput {
+  ImageMemory& images;
+  const EndCore* core = nullptr;  // of the process; null: none
+};
+
 // All sources. Used by one thread.
 class ValueSources {
  public:
-  // `images` must outlive it.
-  explicit ValueSources(ImageMemory& images);
+  // What `input` names must outlive it.
+  explicit ValueSources(const ValueInput& input);
 
   std::optional<uint64_t> Register(const MachineThread& thread, std::string_view name);
   // As many bytes from `address` on as are proven, up to the size.

@@ -51,6 +51,18 @@ def counter_of(architecture):
     return None
 
 
+def has_stack(pending, architecture):
+    for name in ("rsp", "esp", "sp"):
+        if architecture.registers().find(name) is None:
+            continue
+        try:
+            int(pending.read_register(name))
+            return True
+        except gdb.error:
+            return False
+    return False
+
+
 class FlowUnwinder(gdb.unwinder.Unwinder):
     def __init__(self):
         super().__init__("flowback")
@@ -63,6 +75,8 @@ class FlowUnwinder(gdb.unwinder.Unwinder):
         register = pending.read_register(FRAME)
         number = int(register)
         counter = pending.read_register(counter_of(architecture))
+        if has_stack(pending, architecture):
+            return None  # a core dump has what gdb's own unwinders need
         if number == 0:
             self.told.load()
         frames = self.told.frames

@@ -28,6 +28,7 @@ struct ServerInput {
   ReplayedMachine& machine;
   ReplayedStacks& stacks;
   ImageMemory& images;
+  const EndCore* core;  // of the process; null: none
   // Understands a time that the user typed, as a value of the session's clock.
   std::function<Result<uint64_t>(const std::string& word)> parse_time;
   // Asked during long runs; false ends them.
@@ -37,7 +38,8 @@ struct ServerInput {
 // Used by one thread.
 class MachineView {
  public:
-  explicit MachineView(const ServerInput& input) : input_(input), values_(input.images) {}
+  explicit MachineView(const ServerInput& input)
+      : input_(input), values_({input.images, input.core}) {}
 
   ReplayedMachine& machine() const { return input_.machine; }
   Session& session() const { return input_.session; }

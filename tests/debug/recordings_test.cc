@@ -88,7 +88,7 @@ TEST(ValueSources, TellTheProgramCounterAndCodeOnly) {
   Opened opened("tiny");
   ASSERT_FALSE(HasFailure());
   ImageMemory images;
-  ValueSources values(images);
+  ValueSources values({images});
   opened.machine().ToEnd();
   const MachineThread at = opened.machine().At(opened.machine().current());
   EXPECT_EQ(values.Register(at, "rip"), at.pc);

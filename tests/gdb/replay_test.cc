@@ -187,6 +187,33 @@ TEST_F(ReplayTest, ThreadsComeInTheOrderOfTimeBothWays) {
   EXPECT_EQ(Matches(Gdb("end", back), "@ (.*)"), visits);
 }
 
+// A core dump proves registers and memory where the thread died, and nowhere else.
+TEST_F(ReplayTest, HasTheValuesOfACoreDumpAtItsPlaceOnly) {
+  if (const std::string pattern = ReadFile("/proc/sys/kernel/core_pattern");
+      pattern.empty() || pattern[0] == '|' || pattern[0] == '/')
+    GTEST_SKIP() << "core dumps don't go to the program's folder here: " << pattern;
+  const ProgramResult recorded =
+      RunShell(folder_, std::string(TEST_CC) +
+                            " -g -O0 -static " PROGRAMS
+                            "/crash.c -o program && ulimit -c unlimited && "
+                            "$F record --engine step -o recording -- ./program; mv core* dump");
+  ASSERT_EQ(recorded.status, 0) << recorded.err;
+  folder_.Write(
+      "commands.gdb",
+      "python\ndef tell(word):\n  try: print('@', word, str(gdb.parse_and_eval(word)))\n"
+      "  except gdb.error: print('@', word, 'has none')\nend\n"
+      "python tell('sum')\npython tell('$rsp > 0')\nup\npython tell('first.value')\ndown\n"
+      "reverse-step\npython tell('sum')\npython tell('$rsp > 0')\nbt\ncontinue\n"
+      "python tell('sum')\n");
+  const ProgramResult run = RunShell(
+      folder_, "$F replay recording --at crash --core dump -- -nx -batch -x commands.gdb 2>&1");
+  EXPECT_EQ(Matches(run.out, "@ (.*)"),
+            (std::vector<std::string>{"sum 6", "$rsp > 0 1", "first.value 1", "sum has none",
+                                      "$rsp > 0 has none", "sum 6"}))
+      << run.out;
+  EXPECT_EQ(GdbFrames(run.out).back(), "main:19") << run.out;
+}
+
 // gdb looks at each thread to list them; a step is still the shown thread's.
 TEST_F(ReplayTest, StepsTheThreadThatIsShown) {
   ASSERT_NO_FATAL_FAILURE(Record("threads", "-O0"));

@@ -33,6 +33,7 @@ class ServerTest : public ::testing::Test {
                     .machine = *machine_,
                     .stacks = *stacks_,
                     .images = images_,
+                    .core = nullptr,
                     .parse_time = [](const std::string&) -> Result<uint64_t> {
                       return Fail(ErrorCode::kUsage, "no time");
                     },

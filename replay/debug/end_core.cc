@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT
+#include "replay/debug/end_core.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <utility>
+
+namespace flowback {
+namespace {
+
+// The order of struct user_regs_struct of x86-64. fs_base and gs_base have names of their own.
+constexpr std::array<std::string_view, 27> kRegisters = {
+    "r15",    "r14", "r13", "r12",     "rbp",     "rbx", "r11",      "r10", "r9",
+    "r8",     "rax", "rcx", "rdx",     "rsi",     "rdi", "orig_rax", "rip", "cs",
+    "eflags", "rsp", "ss",  "fs_base", "gs_base", "ds",  "es",       "fs",  "gs"};
+constexpr uint32_t kThreadStatus = 1;  // NT_PRSTATUS
+constexpr uint32_t kNotes = 4;         // PT_NOTE
+constexpr size_t kThreadAt = 32;       // in struct elf_prstatus
+constexpr size_t kRegistersAt = 112;
+
+template <class Number>
+Number NumberAt(Bytes bytes, uint64_t offset) {
+  Number number = 0;
+  if (offset <= bytes.size() && bytes.size() - offset >= sizeof number)
+    std::memcpy(&number, bytes.data() + offset, sizeof number);
+  return number;
+}
+
+Bytes PartOf(Bytes bytes, uint64_t offset, uint64_t size) {
+  if (offset > bytes.size()) return {};
+  return bytes.subspan(offset, std::min<uint64_t>(size, bytes.size() - offset));
+}
+
+uint64_t Rounded(uint32_t size) { return (uint64_t{size} + 3) / 4 * 4; }
+
+}  // namespace
+
+Result<EndCore> EndCore::Open(const std::string& path) {
+  Result<std::shared_ptr<const MappedFile>> file = MappedFile::Open(path);
+  if (!file) return Fail(file.error());
+  Result<CoreFile> core = ReadCore((*file)->bytes(), path);
+  if (!core) return Fail(core.error());
+  return EndCore(*std::move(file), *std::move(core));
+}
+
+EndCore::EndCore(std::shared_ptr<const MappedFile> file, CoreFile core)
+    : file_(std::move(file)), core_(std::move(core)) {
+  const Bytes bytes = file_->bytes();
+  const uint64_t table = NumberAt<uint64_t>(bytes, 32);
+  const auto size = NumberAt<uint16_t>(bytes, 54);
+  for (uint64_t i = 0; i < NumberAt<uint16_t>(bytes, 56); ++i) {
+    const uint64_t header = table + i * size;
+    if (NumberAt<uint32_t>(bytes, header) != kNotes) continue;
+    ReadRegisters(PartOf(bytes, NumberAt<uint64_t>(bytes, header + 8),
+                         NumberAt<uint64_t>(bytes, header + 32)));
+  }
+}
+
+void EndCore::ReadRegisters(Bytes notes) {
+  constexpr uint64_t kHeader = 12;
+  for (uint64_t at = 0; at + kHeader <= notes.size();) {
+    const uint64_t name = Rounded(NumberAt<uint32_t>(notes, at));
+    const auto size = NumberAt<uint32_t>(notes, at + 4);
+    const auto type = NumberAt<uint32_t>(notes, at + 8);
+    const Bytes content = PartOf(notes, at + kHeader + name, size);
+    at += kHeader + name + Rounded(size);
+    if (type != kThreadStatus || content.size() < kRegistersAt + kRegisters.size() * 8) continue;
+    registers_[NumberAt<int32_t>(content, kThreadAt)] = content.subspan(kRegistersAt);
+  }
+}
+
+std::optional<uint64_t> EndCore::Register(int32_t tid, std::string_view name) const {
+  const auto registers = registers_.find(tid);
+  const auto at = std::ranges::find(kRegisters, name);
+  if (registers == registers_.end() || at == kRegisters.end()) return std::nullopt;
+  return NumberAt<uint64_t>(registers->second, static_cast<uint64_t>(at - kRegisters.begin()) * 8);
+}
+
+}  // namespace flowback

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT
+// A core dump of the replayed process: registers and memory as they were when it died.
+//
+// They are those of a thread's place only where the thread stands at the dump's program counter at
+// the end of the recording: a flow that ends elsewhere may be followed by more that ran.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/mapped_file.h"
+#include "decode/code/core_file.h"
+#include "flowback/base/error.h"
+
+namespace flowback {
+
+// Immutable.
+class EndCore {
+ public:
+  // Errors: as MappedFile::Open and ReadCore.
+  static Result<EndCore> Open(const std::string& path);
+
+  int32_t pid() const { return core_.pid; }
+  // By the name that gdb gives it. Empty: the dump has no such thread or register.
+  std::optional<uint64_t> Register(int32_t tid, std::string_view name) const;
+  // Copies dumped bytes from `address` on; returns how many.
+  size_t Memory(uint64_t address, std::span<uint8_t> bytes) const {
+    return core_.Read(address, bytes.data(), bytes.size());
+  }
+
+ private:
+  EndCore(std::shared_ptr<const MappedFile> file, CoreFile core);
+  void ReadRegisters(Bytes notes);
+
+  std::shared_ptr<const MappedFile> file_;
+  CoreFile core_;
+  std::map<int32_t, Bytes> registers_;  // by thread, as the kernel's struct has them
+};
+
+}  // namespace flowback
