@@ -96,6 +96,7 @@ bool GdbConnection::MayGoOn() {
   if (poll(waited.data(), waited.size(), 0) > 0) {
     if (waited[1].revents != 0) return false;
     if (waited[0].revents != 0 && !Receive()) return false;
+    if (reader_.size() > 2 * gdb::kMostPacketBytes) return false;  // no gdb sends that meanwhile
   }
   return !reader_.HasInterrupt();
 }

@@ -76,14 +76,12 @@ std::string Shortened(std::string_view content) {
 }  // namespace
 
 std::optional<Received> GdbPacketReader::Next() {
-  while (!bytes_.empty()) {
-    if (skipping_ || bytes_.front() == '$') return ReadPacket();
-    const char first = bytes_.front();
-    bytes_.erase(0, 1);
-    if (first == kInterruptByte) return Received{Received::Kind::kInterrupt};
-    if (first == '-') return Received{Received::Kind::kAgain};
-  }
-  return std::nullopt;
+  if (!skipping_) bytes_.erase(0, bytes_.find_first_of("$-\x03"));
+  if (bytes_.empty()) return std::nullopt;
+  if (skipping_ || bytes_.front() == '$') return ReadPacket();
+  const char first = bytes_.front();
+  bytes_.erase(0, 1);
+  return Received{first == kInterruptByte ? Received::Kind::kInterrupt : Received::Kind::kAgain};
 }
 
 bool GdbPacketReader::HasInterrupt() const {

@@ -33,6 +33,8 @@ class GdbPacketReader {
   void Add(std::string_view bytes) { bytes_ += bytes; }
   // Empty: more bytes are needed.
   std::optional<Received> Next();
+  // Bytes that wait.
+  size_t size() const { return bytes_.size(); }
   // Whether Ctrl-C lies among the bytes that wait, outside of packets.
   bool HasInterrupt() const;
   void set_checks(bool checks) { checks_ = checks; }

@@ -90,6 +90,13 @@ TEST(Packets, LeaveOutWhatIsNone) {
   EXPECT_FALSE(reader.Next());
 }
 
+TEST(Packets, AreFoundBehindMuchNoise) {
+  GdbPacketReader reader;
+  reader.Add(std::string(1 << 20, '+') + "$qC#b4");
+  EXPECT_EQ(reader.Next()->packet, "qC");
+  EXPECT_EQ(reader.size(), 0u);
+}
+
 TEST(Interrupt, IsAByteOutsideOfPackets) {
   GdbPacketReader reader;
   reader.Add("$m1\x03#d1");
