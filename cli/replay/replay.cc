@@ -2,12 +2,14 @@
 // `flowback replay`: a recording in gdb, forward and backward.
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <filesystem>
 
 #include "cli/command.h"
 #include "cli/options/arguments.h"
 #include "cli/reading/reader_options.h"
 #include "cli/reading/reading_command.h"
 #include "cli/reading/reading_job.h"
+#include "cli/replay/dap_job.h"
 #include "cli/replay/replay_job.h"
 #include "cli/replay/replay_options.h"
 #include "cli/text/status.h"
@@ -16,7 +18,9 @@
 namespace flowback::cli {
 namespace {
 
-void AddReplayOptions(CLI::App& app, ReplayOptions& options, ReaderWords&) {
+constexpr char kUsualInput[] = "perf.data";
+
+void AddReplayOptions(CLI::App& app, ReplayOptions& options, ReaderWords& words) {
   app.add_option(
       "--at", options.at,
       "where to stand first: end (the default), begin, crash, a time (seconds, units, or "
@@ -29,6 +33,17 @@ void AddReplayOptions(CLI::App& app, ReplayOptions& options, ReaderWords&) {
                  "wait for a gdb in place of starting one: on that port of this machine, or on a "
                  "Unix socket at that path (default: a free port)")
       ->expected(0, 1);
+  app.add_flag_function(
+      "--dap",
+      [&](int64_t) {
+        options.dap = true;
+        // The editor may name the recording.
+        if (words.input.empty() && words.input_option.empty()) words.input = kUsualInput;
+      },
+      "speak the Debug Adapter Protocol on standard input and output, as editors do");
+  app.add_option(
+      "--dap-server", options.dap_server,
+      "wait for an editor on that port of this machine, or on a Unix socket at that path");
   app.add_option("--listen", options.listen,
                  "the address that --gdb-server listens on (default 127.0.0.1)");
   app.add_flag("--gdb-init", options.gdb_init,
@@ -44,6 +59,17 @@ Status UnderstandReplay(const CLI::App&, ReplayOptions& options) {
                     .Remedy("flowback replay --gdb-init"));
   if (!options.listen.empty() && !options.gdb_server)
     return Fail(Error(ErrorCode::kUsage, "--listen is about --gdb-server").Remedy("give both"));
+  const bool for_editor = options.dap || !options.dap_server.empty();
+  if (for_editor && (options.gdb_server || !options.gdb_words.empty()))
+    return Fail(Error(ErrorCode::kUsage, "a replay is for an editor or for gdb, not for both")
+                    .Remedy("leave out --dap and --dap-server, or what is about gdb"));
+  if (options.dap && !options.dap_server.empty())
+    return Fail(Error(ErrorCode::kUsage, "--dap and --dap-server are two ways to one editor")
+                    .Remedy("give one"));
+  if (options.gdb_server && std::filesystem::is_regular_file(*options.gdb_server))
+    return Fail(Error(ErrorCode::kUsage, "--gdb-server " + *options.gdb_server +
+                                             ": that is a file, not a port or a socket's path")
+                    .Remedy("name the recording first: flowback replay FILE --gdb-server"));
   if (options.gdb_server && !options.gdb_words.empty())
     return Fail(Error(ErrorCode::kUsage, "--gdb-server starts no gdb, so words for gdb have no use")
                     .Remedy("leave out --gdb-server, or what follows --"));
@@ -56,6 +82,7 @@ Status UnderstandReplay(const CLI::App&, ReplayOptions& options) {
 }
 
 int Replay(const ReplayOptions& options) {
+  if (options.dap || !options.dap_server.empty()) return ServeEditor(options);
   return WithInput(options.reader, [&](Recording recording) {
     return ReplayJob(options, std::move(recording)).Execute();
   });
@@ -72,7 +99,8 @@ int RunReplay(const Arguments& arguments) {
   return ExecuteReading<ReplayOptions>(
       arguments,
       {.name = "replay",
-       .summary = "Opens a recording in gdb, which steps forward and backward through it.",
+       .summary =
+           "Opens a recording in gdb or an editor, which step forward and backward through it.",
        .add_options = AddReplayOptions,
        .hidden = {"--time", "--output", "--json", "--force"},
        .understand = UnderstandReplay,

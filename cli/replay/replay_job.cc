@@ -7,106 +7,27 @@
 #include <signal.h>
 #include <sys/signalfd.h>
 
-#include <algorithm>
 #include <array>
 #include <cstdio>
-#include <filesystem>
-#include <map>
 #include <utility>
 
 #include "cli/options/arguments.h"
-#include "cli/reading/stream_report.h"
-#include "cli/reading/time_words.h"
 #include "cli/replay/gdb_connection.h"
 #include "cli/replay/gdb_program.h"
-#include "cli/replay/replay_moment.h"
 #include "cli/text/status.h"
 #include "cli/text/terminal_session.h"
-#include "replay/timeline/kept_times.h"
 
 namespace flowback::cli {
 
 int ReplayJob::Execute() {
-  if (Status status = Prepare(); !status) return Report(status.error());
-  if (Status status = Run(); !status) return opened_.EndWithout(status.error());
-  opened_.inputs().set_times(false);
-  const Status found = opened_.FindLosses();
-  const int status = opened_.End(found, {.keep_more = [this] {
-                                   if (opened_.MayKeepResults()) stacks_->Keep();
-                                 }});
+  if (Status status = replay_.Prepare(); !status) return Report(status.error());
+  if (Status status = Run(); !status) return replay_.EndWithout(status.error());
+  const int status = replay_.End();
   return gdb_status_ != 0 ? gdb_status_ : status;
 }
 
-Status ReplayJob::Prepare() {
-  if (Status status = opened_.OpenTrace(); !status) return status;
-  if (Status status = CheckNoSamples(opened_.recording(), opened_.source(), "a flow to replay");
-      !status)
-    return status;
-  if (Status status = opened_.OpenCode(); !status) return status;
-  opened_.PrepareStreams(true);
-  if (Status status = opened_.ChooseThreads(); !status) return status;
-  WarnOfSharedStreams(opened_.recording(), opened_.threads(), opened_.InputName());
-  return {};
-}
-
-// The chosen threads of one process, as the index numbers them.
-std::vector<size_t> ReplayJob::ThreadsOfProcess() const {
-  const auto is_chosen = [this](const ThreadFlow& flow) {
-    return std::ranges::any_of(opened_.threads().owners(), [&](const StreamOwner& owner) {
-      return owner.tid == flow.tid && owner.pid == flow.pid;
-    });
-  };
-  std::map<int32_t, uint64_t> executed;  // by process
-  std::vector<size_t> chosen;
-  for (size_t i = 0; i < index_->threads().size(); ++i) {
-    if (!is_chosen(opened_.flows()[i])) continue;
-    chosen.push_back(i);
-    executed[index_->threads()[i].pid] += index_->threads()[i].instructions;
-  }
-  if (executed.empty()) return {};
-  const auto most =
-      std::ranges::max_element(executed, {}, [](const auto& process) { return process.second; });
-  const int32_t pid = options_.pid.value_or(most->first);
-  if (!options_.pid && executed.size() > 1)
-    Warn(fmt::format("{} processes were recorded; this replays process {}, which executed most",
-                     executed.size(), pid),
-         {"--pid PID for another one; `flowback info` lists them"});
-  std::erase_if(chosen, [&](size_t thread) { return index_->threads()[thread].pid != pid; });
-  return chosen;
-}
-
-Status ReplayJob::OpenMachine() {
-  const WorkProgress progress = opened_.ShowProgress("replay", opened_.SelectedBytes());
-  opened_.AddKnownLosses();
-  Result<std::unique_ptr<Decoder>> decoder = opened_.NewDecoder();
-  if (!decoder) return Fail(decoder.error());
-  decoder_ = *std::move(decoder);
-  const IndexCache cache = opened_.CacheFor(CachedResult::kLasting);
-  Result<TimedIndex> index =
-      OpenTimedIndex(opened_.recording(), opened_.code(), opened_.inputs(), *decoder_, {}, cache);
-  if (!index) return Fail(index.error());
-  index_.emplace(std::move(index->index));
-  machine_.emplace(*index_, ThreadsOfProcess());
-  if (machine_->size() == 0)
-    return Fail(Error(ErrorCode::kUsage, "no instruction of the process was recorded")
-                    .Remedy("`flowback info` lists processes and what the recording lacks"));
-  stacks_.emplace(opened_, *index_, cache);
-  return GoToMoment(options_.at, opened_, *machine_);
-}
-
-// The code has been read from the dumps already, so they are of the recorded processes.
-Status ReplayJob::OpenCore() {
-  for (const std::string& path : options_.reader.search.cores) {
-    Result<EndCore> core = EndCore::Open(path);
-    if (!core) return Fail(core.error());
-    if (core->pid() == machine_->thread(0).pid) core_.emplace(*std::move(core));
-  }
-  return {};
-}
-
 Status ReplayJob::Run() {
-  if (Status status = OpenMachine(); !status) return status;
-  if (Status status = OpenCore(); !status) return status;
+  if (Status status = replay_.OpenMachine(); !status) return status;
   return options_.gdb_server ? RunServer() : RunGdb();
 }
 
@@ -166,10 +87,6 @@ Status ReplayJob::RunGdb() {
 }
 
 void ReplayJob::Serve(const GdbListener& listener, int until) {
-  ImageMemory images;
-  const auto parse_time = [this](const std::string& word) {
-    return ParseTime("goto", word, opened_.recording(), opened_.clock());
-  };
   for (;;) {
     std::array<pollfd, 2> waited = {{{.fd = listener.descriptor(), .events = POLLIN, .revents = 0},
                                      {.fd = until, .events = POLLIN, .revents = 0}}};
@@ -177,14 +94,7 @@ void ReplayJob::Serve(const GdbListener& listener, int until) {
     if (waited[0].revents != 0) {
       Descriptor client = listener.Accept();
       if (*client < 0) continue;
-      GdbConnection(std::move(client), listener, until)
-          .Serve({.session = opened_,
-                  .machine = *machine_,
-                  .stacks = *stacks_,
-                  .images = images,
-                  .core = core_ ? &*core_ : nullptr,
-                  .parse_time = parse_time,
-                  .keep_on = {}});
+      GdbConnection(std::move(client), listener, until).Serve(replay_.Input());
     } else if (waited[1].revents != 0) {
       return;
     }

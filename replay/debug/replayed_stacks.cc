@@ -26,6 +26,7 @@ class ReplayedStacks::Impl {
     const ExecTimes execs(session_.recording(), session_.clock(), flow.pid);
     const StackTaker::Options how{
         .exec_between = [&](uint64_t begin, uint64_t end) { return execs.Between(begin, end); },
+        .keep_calls = true,
         .machine = &session_.recording().machine};
     const bool is_end = number >= index_.threads()[thread].instructions;
     const StackPlace place{.kind = is_end ? StackPlace::Kind::kEnd : StackPlace::Kind::kInstruction,

@@ -50,6 +50,8 @@ ROOMS = {
     # Recordings as debuggers see them: the replayed machine, and gdb's protocol to it.
     "debug": (["replay/debug/"], _FIRST + _CODE + ["decode", "replay", "session"]),
     "gdb": (["replay/gdb/"], _FIRST + _CODE + ["decode", "replay", "session", "writers", "debug"]),
+    # Editors' protocol to it. Names and the console's commands are those of gdb's server.
+    "dap": (["replay/dap/"], _FIRST + _CODE + ["decode", "replay", "session", "debug", "gdb"]),
     # What the library writes for other programs and for people.
     "writers": (["replay/writers/", "include/flowback/writers.h", "include/flowback/flowback.h"], _FIRST + _CODE + _BELOW_CLI + ["session"]),
     # What commands have in common knows no command.
@@ -60,7 +62,7 @@ ROOMS = {
     "cli_listing": (["cli/listing/"], _FIRST + _CODE + _BELOW_CLI + ["session", "writers", "cli_ground"]),
     "cli": (
         ["cli/"],
-        _FIRST + _CODE + _BELOW_CLI + ["session", "writers", "debug", "gdb", "cli_ground", "cli_listing"],
+        _FIRST + _CODE + _BELOW_CLI + ["session", "writers", "debug", "gdb", "dap", "cli_ground", "cli_listing"],
     ),
 }
 
@@ -78,7 +80,7 @@ DOORS = {
     "libelf": ["decode/code/", "replay/symbols/", "tests/"],
     "gelf": ["decode/code/", "replay/symbols/", "tests/"],
     "zstd": ["capture/formats/record_decompressor.cc", "tests/"],
-    "nlohmann/": ["capture/formats/json_document.cc", "replay/writers/", "cli/", "tests/"],
+    "nlohmann/": ["capture/formats/json_document.cc", "replay/dap/", "replay/writers/", "cli/", "tests/"],
     "CLI/": ["cli/"],
     "sqlite3": ["replay/"],
     "gtest/": ["tests/"],

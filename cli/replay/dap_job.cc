@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: MIT
+#include "cli/replay/dap_job.h"
+
+#include <errno.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <string_view>
+#include <utility>
+
+#include "cli/options/arguments.h"
+#include "cli/reading/stream_report.h"
+#include "cli/replay/gdb_listener.h"
+#include "cli/text/status.h"
+
+namespace flowback::cli {
+namespace {
+
+// Whether a message is about ending a run that is under way.
+bool EndsRun(const dap::ReceivedMessage& received) {
+  constexpr std::array<std::string_view, 4> kCommands = {"pause", "cancel", "disconnect",
+                                                         "terminate"};
+  if (received.kind != dap::ReceivedMessage::Kind::kMessage) return false;
+  const std::string command = dap::TextIn(received.message, "command");
+  return std::ranges::find(kCommands, command) != kCommands.end();
+}
+
+}  // namespace
+
+int DapJob::Execute() {
+  dap::DapServer server([this](const dap::Wanted& wanted) { return Open(wanted); },
+                        [this](const dap::Json& message) { Send(message); },
+                        [this] { return MayGoOn(); });
+  while (!server.is_over() && !gone_) {
+    if (waiting_.empty()) {
+      if (!WaitForBytes(-1)) break;
+      continue;
+    }
+    const dap::ReceivedMessage received = std::move(waiting_.front());
+    waiting_.pop_front();
+    if (received.kind == dap::ReceivedMessage::Kind::kMessage)
+      server.Handle(received.message);
+    else
+      server.Complain(received.problem);
+    if (received.kind == dap::ReceivedMessage::Kind::kBadHeader) break;
+  }
+  return replay_ ? replay_->End() : kDone;
+}
+
+Result<const gdb::ServerInput*> DapJob::Open(const dap::Wanted& wanted) {
+  if (!wanted.recording.empty()) options_.reader.open.input = wanted.recording;
+  if (!wanted.at.empty()) options_.at = wanted.at;
+  Result<Recording> recording = OpenInput(options_.reader);
+  if (!recording) return Fail(recording.error());
+  WarnOfDamage(*recording);
+  replay_.emplace(options_, *std::move(recording));
+  Status opened = replay_->Prepare();
+  if (opened) opened = replay_->OpenMachine();
+  if (!opened) {
+    replay_.reset();
+    return Fail(opened.error());
+  }
+  input_.emplace(replay_->Input());
+  input_->keep_on = [this] { return MayGoOn(); };
+  return &*input_;
+}
+
+// Takes what has come. False: nothing more will.
+bool DapJob::WaitForBytes(int milliseconds) {
+  pollfd waited{.fd = in_, .events = POLLIN, .revents = 0};
+  const int ready = poll(&waited, 1, milliseconds);
+  if (ready < 0) return errno == EINTR;
+  return ready == 0 || Receive();
+}
+
+bool DapJob::Receive() {
+  std::array<char, 65536> bytes;
+  const ssize_t size = read(in_, bytes.data(), bytes.size());
+  if (size < 0 && (errno == EINTR || errno == EAGAIN)) return true;
+  if (size <= 0) {
+    gone_ = true;
+    return false;
+  }
+  reader_.Add({bytes.data(), static_cast<size_t>(size)});
+  while (auto received = reader_.Next()) waiting_.push_back(*std::move(received));
+  return true;
+}
+
+void DapJob::Send(const dap::Json& message) {
+  const std::string text = dap::Framed(message);
+  for (size_t sent = 0; sent < text.size() && !gone_;) {
+    const ssize_t size = write(out_, text.data() + sent, text.size() - sent);
+    if (size < 0 && errno == EINTR) continue;
+    gone_ = gone_ || size <= 0;
+    if (size > 0) sent += static_cast<size_t>(size);
+  }
+}
+
+int ServeEditor(const ReplayOptions& options) {
+  const std::string& word = options.dap_server;
+  if (word.empty()) return DapJob(options, STDIN_FILENO, STDOUT_FILENO).Execute();
+  const auto port = ParseNumber(word);
+  const Result<GdbListener> listener =
+      port && *port <= UINT16_MAX ? GdbListener::OnPort("127.0.0.1", static_cast<uint16_t>(*port))
+                                  : GdbListener::OnPath(word);
+  if (!listener) return Report(listener.error());
+  std::fputs(fmt::format("listening: an editor may connect to {}\n", listener->name()).c_str(),
+             stderr);
+  pollfd waited{.fd = listener->descriptor(), .events = POLLIN, .revents = 0};
+  while (poll(&waited, 1, -1) < 0 && errno == EINTR) {
+  }
+  const Descriptor client = listener->Accept();
+  return DapJob(options, *client, *client).Execute();
+}
+
+// Asking the kernel takes longer than a step.
+bool DapJob::MayGoOn() {
+  constexpr std::chrono::milliseconds kBetween(10);
+  const auto now = std::chrono::steady_clock::now();
+  if (now - looked_ < kBetween) return !gone_;
+  looked_ = now;
+  return WaitForBytes(0) && std::ranges::none_of(waiting_, EndsRun);
+}
+
+}  // namespace flowback::cli

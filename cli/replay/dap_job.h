@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT
+// One run of `flowback replay --dap`: an editor's messages from a descriptor to a server, and back.
+#pragma once
+
+#include <chrono>
+#include <deque>
+#include <optional>
+#include <string>
+
+#include "cli/replay/opened_replay.h"
+#include "cli/replay/replay_options.h"
+#include "replay/dap/dap_server.h"
+#include "replay/dap/messages.h"
+
+namespace flowback::cli {
+
+class DapJob {
+ public:
+  // Messages come from `in` and go to `out`.
+  DapJob(const ReplayOptions& options, int in, int out) : options_(options), in_(in), out_(out) {}
+
+  // Answers until the client has gone or is done. Returns the exit status.
+  int Execute();
+
+ private:
+  Result<const gdb::ServerInput*> Open(const dap::Wanted& wanted);
+  bool WaitForBytes(int milliseconds);
+  bool Receive();
+  void Send(const dap::Json& message);
+  bool MayGoOn();
+
+  ReplayOptions options_;
+  const int in_;
+  const int out_;
+  std::optional<OpenedReplay> replay_;
+  std::optional<gdb::ServerInput> input_;
+  dap::MessageReader reader_;
+  std::deque<dap::ReceivedMessage> waiting_;
+  std::chrono::steady_clock::time_point looked_{};
+  bool gone_ = false;
+};
+
+// Serves the one client that the options say. Returns the exit status.
+int ServeEditor(const ReplayOptions& options);
+
+}  // namespace flowback::cli

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+// A recording that is opened to be replayed: the machine at the moment that --at names.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "cli/reading/opened_recording.h"
+#include "cli/replay/replay_options.h"
+#include "flowback/base/error.h"
+#include "replay/debug/end_core.h"
+#include "replay/debug/machine.h"
+#include "replay/debug/replayed_stacks.h"
+#include "replay/gdb/machine_view.h"
+
+namespace flowback::cli {
+
+class OpenedReplay {
+ public:
+  // `options` must outlive it.
+  OpenedReplay(const ReplayOptions& options, Recording recording)
+      : options_(options), opened_(options.reader, std::move(recording)) {}
+
+  // Opens trace, code, threads. Errors: as OpenedRecording's steps.
+  Status Prepare();
+  // Then the machine. Errors: as the index's and EndCore's; kUsage where nothing is left to replay
+  // or --at names no place.
+  Status OpenMachine();
+  // What a server is given. REQUIRES: OpenMachine has succeeded.
+  gdb::ServerInput Input();
+  // Warns of losses and keeps what later commands can use. Returns the exit status. REQUIRES: as
+  // Input.
+  int End();
+  // Ends without a machine, because of the error. Returns the exit status.
+  int EndWithout(const Error& error) { return opened_.EndWithout(error); }
+
+ private:
+  std::vector<size_t> ThreadsOfProcess() const;
+  Status OpenCore();
+
+  const ReplayOptions& options_;
+  OpenedRecording opened_;
+  std::unique_ptr<Decoder> decoder_;
+  std::optional<FlowIndex> index_;
+  std::optional<ReplayedMachine> machine_;
+  std::optional<ReplayedStacks> stacks_;
+  std::optional<EndCore> core_;
+  ImageMemory images_;
+};
+
+}  // namespace flowback::cli

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: MIT
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "base/hex.h"
+#include "replay/dap/dap_server.h"
+
+namespace flowback::dap {
+
+// Where the process' files lie once all are loaded.
+const AddressSpace* DapServer::Space() {
+  ReplayedMachine& machine = opened_->view.machine();
+  const AddressSpace* space = machine.LastOf(machine.current()).space;
+  return space != nullptr ? space : machine.At(machine.current()).instruction.space;
+}
+
+// Whether no thread came to any of its addresses, as far as that can be told at once: from the
+// index, and by decoding no more than a moment takes.
+bool DapServer::NeverRan(const Breakpoint& breakpoint) {
+  constexpr uint64_t kMostInstructions = 20'000'000;
+  ReplayedMachine& machine = opened_->view.machine();
+  FlowIndex& index = machine.index();
+  uint64_t decoded = 0;
+  for (size_t thread = 0; thread < machine.size(); ++thread)
+    for (const uint64_t address : breakpoint.addresses) {
+      for (const FlowShare& share : machine.thread(thread).shares)
+        if (index.MayExecute(share, address)) decoded += share.instructions;
+      if (decoded > kMostInstructions) return false;
+      ThreadCursor cursor(index, machine.thread(thread));
+      const bool is_first = cursor.kind() == ThreadCursor::Kind::kInstruction &&
+                            cursor.instruction().address == address;
+      if (is_first || cursor.NextAt(address)) return false;
+    }
+  return true;
+}
+
+// Fills in what the client wants of the breakpoint, and returns what it is told.
+Json DapServer::Told(const Json& wanted, Breakpoint& breakpoint, const std::string& place) {
+  breakpoint.id = breakpoints_.NewId();
+  breakpoint.log = TextIn(wanted, "logMessage");
+  Json told = {{"id", breakpoint.id}, {"verified", !breakpoint.addresses.empty()}};
+  if (breakpoint.addresses.empty()) {
+    told["message"] = fmt::format("no code of the recording belongs to {}", place);
+    return told;
+  }
+  told["instructionReference"] = Hex(breakpoint.addresses.front());
+  const std::string condition = TextIn(wanted, "hitCondition");
+  breakpoint.condition = HitCondition::Of(condition);
+  if (!condition.empty() && !breakpoint.condition) {
+    breakpoint.addresses.clear();
+    told["verified"] = false;
+    told["message"] = fmt::format("'{}' is no count of visits: 3, > 3, % 3", condition);
+    return told;
+  }
+  if (NeverRan(breakpoint)) told["message"] = fmt::format("{} never ran in this recording", place);
+  return told;
+}
+
+Result<DapServer::Answer> DapServer::SetBreakpoints(const Json& arguments) {
+  const Json& source = MemberOf(arguments, "source");
+  const std::string path = TextIn(source, "path", TextIn(source, "name"));
+  const AddressSpace* space = Space();
+  std::vector<Breakpoint> breakpoints;
+  Json told = Json::array();
+  const int64_t less = lines_from_1_ ? 0 : 1;
+  for (const Json& wanted : MemberOf(arguments, "breakpoints")) {
+    const auto line = static_cast<uint32_t>(std::clamp<int64_t>(
+        NumberIn(wanted, "line") + less, 0, std::numeric_limits<int32_t>::max()));
+    auto code = space == nullptr ? std::nullopt : opened_->places.OfLine(*space, path, line);
+    Breakpoint breakpoint;
+    if (code) breakpoint.addresses = std::move(code->addresses);
+    Json each = Told(wanted, breakpoint, fmt::format("line {} of {}", line, path));
+    if (code) each["line"] = code->line - less;
+    if (code) each["source"] = {{"path", path}};
+    told.push_back(std::move(each));
+    breakpoints.push_back(std::move(breakpoint));
+  }
+  breakpoints_.Replace(Breakpoints::Sort::kLines, path, std::move(breakpoints));
+  return Answer{.body = {{"breakpoints", std::move(told)}}};
+}
+
+Result<DapServer::Answer> DapServer::SetFunctionBreakpoints(const Json& arguments) {
+  const AddressSpace* space = Space();
+  std::vector<Breakpoint> breakpoints;
+  Json told = Json::array();
+  for (const Json& wanted : MemberOf(arguments, "breakpoints")) {
+    const std::string name = TextIn(wanted, "name");
+    Breakpoint breakpoint;
+    if (space != nullptr) breakpoint.addresses = opened_->places.OfFunction(*space, name);
+    told.push_back(Told(wanted, breakpoint, fmt::format("a function '{}'", name)));
+    breakpoints.push_back(std::move(breakpoint));
+  }
+  breakpoints_.Replace(Breakpoints::Sort::kFunctions, {}, std::move(breakpoints));
+  return Answer{.body = {{"breakpoints", std::move(told)}}};
+}
+
+Result<DapServer::Answer> DapServer::SetInstructionBreakpoints(const Json& arguments) {
+  std::vector<Breakpoint> breakpoints;
+  Json told = Json::array();
+  for (const Json& wanted : MemberOf(arguments, "breakpoints")) {
+    const std::string reference = TextIn(wanted, "instructionReference");
+    const auto address = AddressIn(reference);
+    Breakpoint breakpoint;
+    if (address)
+      breakpoint.addresses = {*address + static_cast<uint64_t>(NumberIn(wanted, "offset"))};
+    told.push_back(Told(wanted, breakpoint, fmt::format("the address '{}'", reference)));
+    breakpoints.push_back(std::move(breakpoint));
+  }
+  breakpoints_.Replace(Breakpoints::Sort::kInstructions, {}, std::move(breakpoints));
+  return Answer{.body = {{"breakpoints", std::move(told)}}};
+}
+
+Result<DapServer::Answer> DapServer::SetExceptionBreakpoints(const Json& arguments) {
+  const Json& filters = MemberOf(arguments, "filters");
+  stops_at_losses_ = std::ranges::find(filters, Json("loss")) != filters.end();
+  return Answer();
+}
+
+}  // namespace flowback::dap

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: MIT
+// What an editor shows of the moment: threads, frames, variables.
+#include <fmt/format.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+
+#include "base/hex.h"
+#include "replay/dap/dap_server.h"
+
+namespace flowback::dap {
+namespace {
+
+constexpr char kUnavailable[] = "<unavailable>";
+
+// Of a frame's scopes; the frame's number follows.
+enum class Scope : uint8_t { kPosition, kRegisters, kLocals };
+constexpr int64_t kScopes = 3;
+
+int64_t ReferenceOf(size_t frame, Scope scope) {
+  return static_cast<int64_t>(frame) * kScopes + static_cast<int64_t>(scope) + 1;
+}
+
+Json Variable(std::string_view name, const std::string& value) {
+  return {{"name", name}, {"value", value}, {"variablesReference", 0}};
+}
+
+}  // namespace
+
+Result<DapServer::Answer> DapServer::Threads(const Json& /*arguments*/) {
+  const gdb::MachineView& view = opened_->view;
+  Json threads = Json::array();
+  for (size_t thread = 0; thread < view.machine().size(); ++thread) {
+    const gdb::ThreadNumber number = view.NumberOf(thread);
+    const std::string name = view.NameOf(thread, {});
+    threads.push_back({{"id", number.tid},
+                       {"name", name.empty() ? fmt::format("{}", number.tid)
+                                             : fmt::format("{} {}", name, number.tid)}});
+  }
+  return Answer{.body = {{"threads", std::move(threads)}}};
+}
+
+// Without "a/../", which editors take for another folder.
+Json DapServer::SourceOf(std::string_view file) {
+  const std::filesystem::path path = std::filesystem::path(file).lexically_normal();
+  return {{"name", path.filename().string()}, {"path", path.string()}};
+}
+
+Json DapServer::FrameOf(size_t thread, const StackFrame& frame, const NamedFrame& named,
+                        bool innermost) {
+  Json told = {{"id", frames_.size()}, {"line", 0}, {"column", 0}};
+  frames_.push_back({.thread = thread,
+                     .address = frame.address,
+                     .space = frame.space,
+                     .is_innermost = innermost});
+  std::string name(named.function);
+  if (name.empty()) name = frame.address == 0 ? "[unknown]" : Hex(frame.address);
+  if (frame.is_guess) name += " (a guess)";
+  told["name"] = std::move(name);
+  if (frame.address != 0) told["instructionPointerReference"] = Hex(frame.address);
+  if (named.file.empty()) {
+    told["presentationHint"] = "subtle";
+    return told;
+  }
+  told["line"] = static_cast<int64_t>(named.line) - (lines_from_1_ ? 0 : 1);
+  told["source"] = SourceOf(named.file);
+  return told;
+}
+
+Result<DapServer::Answer> DapServer::StackTrace(const Json& arguments) {
+  const Result<size_t> thread = ThreadIn(arguments);
+  if (!thread) return Fail(thread.error());
+  ReplayedMachine& machine = opened_->view.machine();
+  const auto stack =
+      opened_->input.stacks.At(machine.index_number(*thread), machine.At(*thread).number);
+  if (!stack) return Fail(stack.error());
+  Json frames = Json::array();
+  for (const StackFrame& frame : (*stack)->frames) {
+    const bool is_first = frames.empty();
+    for (const NamedFrame& named : opened_->names.Of(frame)) {
+      Json told = FrameOf(*thread, frame, named, is_first);
+      if (named.is_inlined) told["name"] = told["name"].get<std::string>() + " (inlined)";
+      frames.push_back(std::move(told));
+    }
+    if (!frame.is_handler) continue;
+    frames.push_back({{"id", frames_.size()},
+                      {"name", "<signal handler called>"},
+                      {"line", 0},
+                      {"column", 0},
+                      {"presentationHint", "label"}});
+    frames_.push_back({.thread = *thread});
+  }
+  const size_t total = frames.size();
+  const auto first = static_cast<size_t>(std::max<int64_t>(NumberIn(arguments, "startFrame"), 0));
+  const int64_t levels = NumberIn(arguments, "levels");
+  Json part = Json::array();
+  for (size_t i = first; i < total && (levels <= 0 || i - first < static_cast<size_t>(levels)); ++i)
+    part.push_back(std::move(frames[i]));
+  return Answer{.body = {{"stackFrames", std::move(part)}, {"totalFrames", total}}};
+}
+
+Result<DapServer::Answer> DapServer::Scopes(const Json& arguments) {
+  const int64_t id = NumberIn(arguments, "frameId", -1);
+  if (id < 0 || static_cast<size_t>(id) >= frames_.size())
+    return Fail(ErrorCode::kUsage, fmt::format("there is no frame {} at this moment", id));
+  const auto frame = static_cast<size_t>(id);
+  Json scopes = Json::array();
+  for (const auto& [name, scope] :
+       {std::pair("Position", Scope::kPosition), std::pair("Locals", Scope::kLocals),
+        std::pair("Registers", Scope::kRegisters)})
+    scopes.push_back(
+        {{"name", name}, {"variablesReference", ReferenceOf(frame, scope)}, {"expensive", false}});
+  return Answer{.body = {{"scopes", std::move(scopes)}}};
+}
+
+Json DapServer::PositionOf(size_t thread) {
+  const gdb::MachineView& view = opened_->view;
+  const MachineThread at = view.machine().At(thread);
+  Json told = Json::array();
+  told.push_back(Variable("time", view.TimeText(at)));
+  told.push_back(Variable("instruction", fmt::format("#{} of {}", at.number,
+                                                     view.machine().thread(thread).instructions)));
+  told.push_back(Variable("function", view.PlaceText(at)));
+  if (at.cpu >= 0) told.push_back(Variable("CPU", fmt::format("{}", at.cpu)));
+  return told;
+}
+
+// Of an outer frame nothing but where it goes on is proven.
+Json DapServer::RegistersOf(const Frame& frame) {
+  const MachineThread at = opened_->view.machine().At(frame.thread);
+  Json told = Json::array();
+  for (const gdb::Register& one : gdb::RegistersOf(at.instruction.mode)) {
+    if (one.name == gdb::kFrameRegister) continue;
+    const bool is_counter = one.name == "rip" || one.name == "eip" || one.name == "pc";
+    std::optional<uint64_t> value;
+    if (frame.is_innermost)
+      value = opened_->view.values().Register(at, one.name);
+    else if (is_counter)
+      value = frame.address;
+    told.push_back(Variable(one.name, value ? Hex(*value) : kUnavailable));
+  }
+  return told;
+}
+
+Result<DapServer::Answer> DapServer::Variables(const Json& arguments) {
+  const int64_t reference = NumberIn(arguments, "variablesReference") - 1;
+  const int64_t number = reference / kScopes;
+  if (reference < 0 || static_cast<size_t>(number) >= frames_.size())
+    return Fail(ErrorCode::kUsage,
+                fmt::format("there are no variables {} at this moment", reference + 1));
+  const Frame& frame = frames_[static_cast<size_t>(number)];
+  Json told = Json::array();
+  switch (static_cast<Scope>(reference % kScopes)) {
+    case Scope::kPosition:
+      told = PositionOf(frame.thread);
+      break;
+    case Scope::kRegisters:
+      told = RegistersOf(frame);
+      break;
+    case Scope::kLocals:
+      told.push_back(Variable("values",
+                              "<unavailable>: the recording holds which instructions "
+                              "ran, and no values"));
+      break;
+  }
+  return Answer{.body = {{"variables", std::move(told)}}};
+}
+
+// How a signal ended the thread, where the recording says so.
+Result<DapServer::Answer> DapServer::ExceptionInfo(const Json& arguments) {
+  const Result<size_t> thread = ThreadIn(arguments);
+  if (!thread) return Fail(thread.error());
+  const int32_t tid = opened_->view.machine().thread(*thread).tid;
+  for (const ProcessEnd& end : opened_->view.session().recording().process_ends) {
+    if (end.tid != tid || !WIFSIGNALED(end.wait_status)) continue;
+    const int signal = WTERMSIG(end.wait_status);
+    const char* name = sigabbrev_np(signal);
+    return Answer{.body = {{"exceptionId", name == nullptr ? fmt::format("signal {}", signal)
+                                                           : fmt::format("SIG{}", name)},
+                           {"description", fmt::format("killed by it: {}", strsignal(signal))},
+                           {"breakMode", "unhandled"}}};
+  }
+  return Fail(ErrorCode::kUsage, "no signal ended this thread, as far as the recording tells");
+}
+
+}  // namespace flowback::dap

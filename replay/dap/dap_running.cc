@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: MIT
+// Runs and steps in both directions, and what is told when they stop.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "base/hex.h"
+#include "replay/dap/dap_server.h"
+
+namespace flowback::dap {
+namespace {
+
+using Reason = MachineStop::Reason;
+using Others = ReplayedMachine::Others;
+using Clock = std::chrono::steady_clock;
+
+// A run that takes longer is shown as one that goes on.
+constexpr std::chrono::seconds kLongRun(1);
+
+std::string_view NameOf(Breakpoints::Sort sort) {
+  switch (sort) {
+    case Breakpoints::Sort::kLines:
+      return "breakpoint";
+    case Breakpoints::Sort::kFunctions:
+      return "function breakpoint";
+    case Breakpoints::Sort::kInstructions:
+      return "instruction breakpoint";
+  }
+  return "breakpoint";
+}
+
+}  // namespace
+
+StopMarks DapServer::Marks() const {
+  return {.addresses = breakpoints_.Addresses(), .losses = stops_at_losses_};
+}
+
+// "{hits}", "{thread}", "{when}" and "{function}" are replaced by what they name.
+std::string DapServer::LogText(const Breakpoint& breakpoint, size_t thread) {
+  const MachineThread at = opened_->view.machine().At(thread);
+  std::string text = breakpoint.log;
+  const std::vector<std::pair<std::string_view, std::string>> names = {
+      {"{hits}", fmt::format("{}", breakpoint.hits)},
+      {"{thread}", fmt::format("{}", opened_->view.NumberOf(thread).tid)},
+      {"{time}", opened_->view.TimeText(at)},
+      {"{number}", fmt::format("{}", at.number)},
+      {"{function}", opened_->view.PlaceText(at)},
+      {"{when}", opened_->view.WhenText(thread)}};
+  for (const auto& [name, value] : names)
+    for (size_t found = text.find(name); found != std::string::npos;
+         found = text.find(name, found + value.size()))
+      text.replace(found, name.size(), value);
+  return text + "\n";
+}
+
+// The thread has come to the address. Whether a breakpoint there stops it.
+bool DapServer::Visit(uint64_t address, size_t thread) {
+  bool stops = false;
+  for (const auto& [sort, breakpoint] : breakpoints_.At(address)) {
+    ++breakpoint->hits;
+    if (breakpoint->condition && !breakpoint->condition->Holds(breakpoint->hits)) continue;
+    if (breakpoint->log.empty())
+      stops = true;
+    else
+      SendEvent("output", {{"category", "console"}, {"output", LogText(*breakpoint, thread)}});
+  }
+  return stops;
+}
+
+// A breakpoint that only prints does not end a run, which goes on from there.
+Result<MachineStop> DapServer::RunToStop(const Movement& movement, const KeepOn& keep_on) {
+  for (;;) {
+    Result<MachineStop> stop = movement.move(Marks(), keep_on);
+    if (!stop || stop->reason != Reason::kAddress) return stop;
+    if (Visit(opened_->view.machine().At(stop->thread).pc, stop->thread)) return stop;
+    if (!keep_on()) return MachineStop{.reason = Reason::kInterrupted, .thread = stop->thread};
+  }
+}
+
+// A step is made first as if there were no breakpoints; then those on its way are visited.
+Result<MachineStop> DapServer::StepToStop(const Movement& movement, const KeepOn& keep_on) {
+  ReplayedMachine& machine = opened_->view.machine();
+  const size_t thread = *movement.steps;
+  const auto go_to = [&](uint64_t number) {
+    if (!machine.ToInstruction(thread, number)) machine.ToEnd(thread);
+  };
+  const uint64_t begin = machine.At(thread).number;
+  Result<MachineStop> step = movement.move({.losses = stops_at_losses_}, keep_on);
+  const StopMarks marks{.addresses = breakpoints_.Addresses()};
+  if (!step || step->reason == Reason::kInterrupted || marks.empty()) return step;
+  const uint64_t end = machine.At(thread).number;
+  go_to(end);
+  const MachineMoment last = machine.moment();
+  go_to(begin);
+  const bool forward = movement.direction == Direction::kForward;
+  for (;;) {
+    const MachineStop stop = machine.Continue(movement.direction, marks, std::nullopt, keep_on);
+    if (stop.reason == Reason::kInterrupted) {
+      go_to(begin);
+      return stop;
+    }
+    const bool is_behind = forward ? last < machine.moment() : machine.moment() < last;
+    if (stop.reason != Reason::kAddress || is_behind) break;
+    if (Visit(machine.At(stop.thread).pc, stop.thread)) return stop;
+  }
+  go_to(end);
+  return step;
+}
+
+DapServer::Answer DapServer::Run(Json body, Movement movement) {
+  Forget();
+  was_interrupted_ = false;
+  return {.body = std::move(body), .then = [this, movement = std::move(movement)] {
+            const auto begin = Clock::now();
+            std::string progress;
+            const KeepOn keep_on = [&] {
+              if (shows_progress_ && progress.empty() && Clock::now() - begin > kLongRun) {
+                progress = fmt::format("run-{}", next_progress_++);
+                SendEvent("progressStart", {{"progressId", progress},
+                                            {"title", "Searching the recording"},
+                                            {"cancellable", true}});
+              }
+              return !keep_on_ || keep_on_();
+            };
+            const Result<MachineStop> stop =
+                movement.steps ? StepToStop(movement, keep_on) : RunToStop(movement, keep_on);
+            if (!progress.empty()) SendEvent("progressEnd", {{"progressId", progress}});
+            if (stop) return TellStop(*stop);
+            Complain(stop.error().message());
+            Stopped("exception", opened_->view.machine().current(), stop.error().message());
+          }};
+}
+
+void DapServer::Stopped(std::string_view reason, size_t thread, const std::string& description,
+                        Json body) {
+  body["reason"] = reason;
+  body["threadId"] = opened_->view.NumberOf(thread).tid;
+  body["allThreadsStopped"] = true;
+  body["description"] = description;
+  SendEvent("stopped", std::move(body));
+}
+
+void DapServer::TellStop(const MachineStop& stop) {
+  const gdb::MachineView& view = opened_->view;
+  const size_t thread = stop.thread;
+  if (stop.unknown) Complain("what ran between here and there was not recorded");
+  switch (stop.reason) {
+    case Reason::kStep:
+      return Stopped("step", thread, view.WhenText(thread));
+    case Reason::kAddress: {
+      Json ids = Json::array();
+      std::string_view reason = "breakpoint";
+      for (const auto& [sort, breakpoint] :
+           breakpoints_.At(opened_->view.machine().At(thread).pc)) {
+        ids.push_back(breakpoint->id);
+        reason = NameOf(sort);
+      }
+      return Stopped(reason, thread, view.WhenText(thread), {{"hitBreakpointIds", ids}});
+    }
+    case Reason::kLoss: {
+      const std::string text = stop.loss ? view.LossText(*stop.loss) : "flow is missing here";
+      Complain(text);
+      return Stopped("loss", thread, "flow is missing here", {{"text", text}});
+    }
+    case Reason::kEvent:
+      return Stopped("event", thread, view.WhenText(thread));
+    case Reason::kBegin:
+      return Stopped("begin", thread, "at the begin of the recording");
+    case Reason::kEnd:
+      return Stopped("end", thread, "at the end of the recording");
+    case Reason::kInterrupted:
+      was_interrupted_ = true;
+      return Stopped("pause", thread, "interrupted: back where the run began");
+  }
+}
+
+Result<DapServer::Answer> DapServer::RunThread(const Json& arguments, Direction direction) {
+  const Result<size_t> thread = ThreadIn(arguments);
+  if (!thread) return Fail(thread.error());
+  const bool alone = FlagIn(arguments, "singleThread");
+  const std::optional<size_t> only = alone ? std::optional(*thread) : std::nullopt;
+  return Run({{"allThreadsContinued", !alone}},
+             {.move =
+                  [this, direction, only](const StopMarks& marks, const KeepOn& keep_on) {
+                    return opened_->view.machine().Continue(direction, marks, only, keep_on);
+                  },
+              .direction = direction});
+}
+
+Result<DapServer::Answer> DapServer::ContinueOn(const Json& arguments) {
+  return RunThread(arguments, Direction::kForward);
+}
+Result<DapServer::Answer> DapServer::ContinueBack(const Json& arguments) {
+  return RunThread(arguments, Direction::kBackward);
+}
+
+// One instruction, or with kOver all that it calls.
+MachineStop DapServer::StepInstruction(size_t thread, CallsOnTheWay calls, const StopMarks& marks,
+                                       const KeepOn& keep_on) {
+  ReplayedMachine& machine = opened_->view.machine();
+  const CursorInstruction instruction = machine.At(thread).instruction;
+  const bool is_call =
+      instruction.last_of_run && (instruction.last == InstructionClass::kCall ||
+                                  instruction.last == InstructionClass::kIndirectCall);
+  MachineStop stop = machine.Step(thread, Direction::kForward, marks, keep_on, Others::kMayStop);
+  if (stop.reason != Reason::kStep || !is_call || calls == CallsOnTheWay::kInto) return stop;
+  return opened_->steps.Out(thread, marks, keep_on).value_or(stop);
+}
+
+Result<DapServer::Answer> DapServer::StepThread(const Json& arguments, CallsOnTheWay calls) {
+  const Result<size_t> thread = ThreadIn(arguments);
+  if (!thread) return Fail(thread.error());
+  const bool by_instruction = TextIn(arguments, "granularity") == "instruction";
+  return Run(nullptr,
+             {.move = [this, calls, by_instruction, of = *thread](
+                          const StopMarks& marks, const KeepOn& keep_on) -> Result<MachineStop> {
+                if (by_instruction) return StepInstruction(of, calls, marks, keep_on);
+                return opened_->steps.Next(of, calls, marks, keep_on);
+              },
+              .direction = Direction::kForward,
+              .steps = *thread});
+}
+
+Result<DapServer::Answer> DapServer::Next(const Json& arguments) {
+  return StepThread(arguments, CallsOnTheWay::kOver);
+}
+Result<DapServer::Answer> DapServer::StepIn(const Json& arguments) {
+  return StepThread(arguments, CallsOnTheWay::kInto);
+}
+
+Result<DapServer::Answer> DapServer::StepOut(const Json& arguments) {
+  const Result<size_t> thread = ThreadIn(arguments);
+  if (!thread) return Fail(thread.error());
+  return Run(nullptr, {.move =
+                           [this, of = *thread](const StopMarks& marks, const KeepOn& keep_on) {
+                             return opened_->steps.Out(of, marks, keep_on);
+                           },
+                       .direction = Direction::kForward,
+                       .steps = *thread});
+}
+
+Result<DapServer::Answer> DapServer::StepBack(const Json& arguments) {
+  const Result<size_t> thread = ThreadIn(arguments);
+  if (!thread) return Fail(thread.error());
+  const bool by_instruction = TextIn(arguments, "granularity") == "instruction";
+  return Run(nullptr,
+             {.move = [this, by_instruction, of = *thread](
+                          const StopMarks& marks, const KeepOn& keep_on) -> Result<MachineStop> {
+                if (by_instruction)
+                  return opened_->view.machine().Step(of, Direction::kBackward, marks, keep_on,
+                                                      Others::kMayStop);
+                return opened_->steps.Back(of, CallsOnTheWay::kOver, marks, keep_on);
+              },
+              .direction = Direction::kBackward,
+              .steps = *thread});
+}
+
+// A run has ended by the time that this is answered, and was told of.
+Result<DapServer::Answer> DapServer::Pause(const Json& /*arguments*/) {
+  const bool told = std::exchange(was_interrupted_, false);
+  return Answer{.then = [this, told] {
+    if (!told) Stopped("pause", opened_->view.machine().current(), "nothing runs");
+  }};
+}
+
+Result<DapServer::Answer> DapServer::GoToTargets(const Json& arguments) {
+  targets_.clear();
+  const AddressSpace* space = Space();
+  const auto line = static_cast<uint32_t>(NumberIn(arguments, "line") + (lines_from_1_ ? 0 : 1));
+  const auto code =
+      space == nullptr
+          ? std::nullopt
+          : opened_->places.OfLine(*space, TextIn(MemberOf(arguments, "source"), "path"), line);
+  Json told = Json::array();
+  if (!code) return Answer{.body = {{"targets", told}}};
+  for (const Direction direction : {Direction::kForward, Direction::kBackward}) {
+    const bool forward = direction == Direction::kForward;
+    told.push_back({{"id", targets_.size()},
+                    {"label", fmt::format("line {}, {}", code->line,
+                                          forward ? "the next time" : "the last time before")},
+                    {"line", code->line - (lines_from_1_ ? 0 : 1)}});
+    targets_.push_back({.addresses = code->addresses, .line = code->line, .direction = direction});
+  }
+  return Answer{.body = {{"targets", told}}};
+}
+
+Result<DapServer::Answer> DapServer::GoTo(const Json& arguments) {
+  const Result<size_t> thread = ThreadIn(arguments);
+  if (!thread) return Fail(thread.error());
+  const int64_t id = NumberIn(arguments, "targetId", -1);
+  if (id < 0 || static_cast<size_t>(id) >= targets_.size())
+    return Fail(ErrorCode::kUsage, fmt::format("there is no target {}", id));
+  const Target target = targets_[static_cast<size_t>(id)];
+  ReplayedMachine& machine = opened_->view.machine();
+  const uint64_t before = machine.At(*thread).number;
+  const MachineStop stop =
+      machine.Continue(target.direction, {.addresses = target.addresses}, *thread, keep_on_);
+  if (stop.reason != Reason::kAddress) {
+    if (!machine.ToInstruction(*thread, before)) machine.ToEnd(*thread);
+    return Fail(ErrorCode::kUsage,
+                fmt::format("the thread does not come to line {} {}", target.line,
+                            target.direction == Direction::kForward ? "again" : "before"));
+  }
+  Forget();
+  return Answer{.then = [this, of = *thread] { Stopped("goto", of, opened_->view.WhenText(of)); }};
+}
+
+}  // namespace flowback::dap

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: MIT
+// Answers an editor's requests about a replayed machine in the Debug Adapter Protocol. It has no
+// socket: whoever has one hands messages in and sends what comes out.
+//
+//   DapServer server(open, [](const Json& message) { Send(Framed(message)); });
+//   server.Handle(message);                          // the response and events go to Send
+//
+// A run is answered at once and tells of its end in an event, as the protocol has it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "flowback/base/error.h"
+#include "flowback/replay/thread_stack.h"
+#include "replay/calls/stack_names.h"
+#include "replay/dap/breakable_places.h"
+#include "replay/dap/breakpoints.h"
+#include "replay/dap/messages.h"
+#include "replay/debug/source_steps.h"
+#include "replay/gdb/gdb_server.h"
+#include "replay/gdb/machine_view.h"
+
+namespace flowback::dap {
+
+// What the client wants to replay.
+struct Wanted {
+  std::string recording;  // empty: what the command line names
+  std::string at;         // a moment; empty: as the command line has it
+};
+
+// Used by one thread.
+class DapServer {
+ public:
+  // Opens the recording; what is returned must outlive the server.
+  using Open = std::function<Result<const gdb::ServerInput*>(const Wanted&)>;
+  using Send = std::function<void(const Json& message)>;
+
+  // `keep_on`: asked during long runs; false ends them.
+  DapServer(Open open, Send send, KeepOn keep_on);
+
+  void Handle(const Json& message);
+  // Something arrived that is no message.
+  void Complain(const std::string& problem);
+  // The client is done.
+  bool is_over() const { return is_over_; }
+
+ private:
+  // The response's body, and what is done once it has been sent.
+  struct Answer {
+    Json body = nullptr;
+    std::function<void()> then{};
+  };
+  struct Handler {
+    std::string_view command;
+    Result<Answer> (DapServer::*answer)(const Json& arguments);
+    bool needs_recording = true;
+  };
+  static const std::vector<Handler>& Handlers();
+
+  // What is known once a recording is open.
+  struct Opened {
+    explicit Opened(const gdb::ServerInput& given);
+
+    const gdb::ServerInput& input;
+    gdb::MachineView view;
+    gdb::GdbServer monitor;  // whose commands an editor's console takes, too
+    SourceSteps steps;
+    BreakablePlaces places;
+    StackNames names;
+  };
+  // A frame that the client was told of; valid until the machine moves.
+  struct Frame {
+    size_t thread = 0;
+    uint64_t address = 0;
+    const AddressSpace* space = nullptr;
+    bool is_innermost = false;
+  };
+  struct Target {
+    std::vector<uint64_t> addresses;
+    uint32_t line = 0;
+    Direction direction{};
+  };
+
+  // dap_server.cc: the session.
+  Result<Answer> Initialize(const Json& arguments);
+  Result<Answer> Launch(const Json& arguments);
+  Result<Answer> ConfigurationDone(const Json& arguments);
+  Result<Answer> Disconnect(const Json& arguments);
+  Result<Answer> Cancel(const Json& arguments);
+  Result<Answer> Evaluate(const Json& arguments);
+  void SendEvent(std::string_view event, Json body);
+  void Respond(const Json& request, Json body);
+  void Refuse(const Json& request, const Error& error);
+
+  // dap_running.cc
+  Result<Answer> ContinueOn(const Json& arguments);
+  Result<Answer> ContinueBack(const Json& arguments);
+  Result<Answer> Next(const Json& arguments);
+  Result<Answer> StepIn(const Json& arguments);
+  Result<Answer> StepOut(const Json& arguments);
+  Result<Answer> StepBack(const Json& arguments);
+  Result<Answer> Pause(const Json& arguments);
+  Result<Answer> GoTo(const Json& arguments);
+  Result<Answer> GoToTargets(const Json& arguments);
+  struct Movement {
+    std::function<Result<MachineStop>(const StopMarks& marks, const KeepOn& keep_on)> move;
+    Direction direction{};
+    std::optional<size_t> steps{};  // the thread that makes one step; empty: it is a run
+  };
+  Answer Run(Json body, Movement movement);
+  Result<MachineStop> RunToStop(const Movement& movement, const KeepOn& keep_on);
+  Result<MachineStop> StepToStop(const Movement& movement, const KeepOn& keep_on);
+  Result<Answer> RunThread(const Json& arguments, Direction direction);
+  Result<Answer> StepThread(const Json& arguments, CallsOnTheWay calls);
+  MachineStop StepInstruction(size_t thread, CallsOnTheWay calls, const StopMarks& marks,
+                              const KeepOn& keep_on);
+  bool Visit(uint64_t address, size_t thread);
+  std::string LogText(const Breakpoint& breakpoint, size_t thread);
+  void TellStop(const MachineStop& stop);
+  void Stopped(std::string_view reason, size_t thread, const std::string& description,
+               Json body = Json::object());
+  StopMarks Marks() const;
+
+  // dap_breakpoints.cc
+  Result<Answer> SetBreakpoints(const Json& arguments);
+  Result<Answer> SetFunctionBreakpoints(const Json& arguments);
+  Result<Answer> SetInstructionBreakpoints(const Json& arguments);
+  Result<Answer> SetExceptionBreakpoints(const Json& arguments);
+  Json Told(const Json& wanted, Breakpoint& breakpoint, const std::string& place);
+  bool NeverRan(const Breakpoint& breakpoint);
+  const AddressSpace* Space();
+
+  // dap_looking.cc: what is at hand.
+  Result<Answer> Threads(const Json& arguments);
+  Result<Answer> StackTrace(const Json& arguments);
+  Result<Answer> Scopes(const Json& arguments);
+  Result<Answer> Variables(const Json& arguments);
+  Result<Answer> ExceptionInfo(const Json& arguments);
+  static Json SourceOf(std::string_view file);
+  Json FrameOf(size_t thread, const StackFrame& frame, const NamedFrame& named, bool innermost);
+  Json PositionOf(size_t thread);
+  Json RegistersOf(const Frame& frame);
+
+  // dap_code.cc: what the recording's files hold.
+  Result<Answer> Disassemble(const Json& arguments);
+  Json InstructionOf(const AddressSpace& space, uint64_t address, const std::string& text) const;
+  Result<Answer> LoadedSources(const Json& arguments);
+  Result<Answer> Source(const Json& arguments);
+
+  Result<size_t> ThreadIn(const Json& arguments) const;
+  void Forget() { frames_.clear(); }
+
+  const Open open_;
+  const Send send_;
+  const KeepOn keep_on_;
+  std::optional<Opened> opened_;
+  Breakpoints breakpoints_;
+  std::vector<Frame> frames_;
+  std::vector<Target> targets_;
+  int64_t next_message_ = 1;
+  int64_t next_progress_ = 1;
+  bool stops_at_losses_ = true;
+  bool shows_progress_ = false;
+  bool lines_from_1_ = true;
+  bool was_interrupted_ = false;  // by a pause that has not been answered yet
+  bool is_over_ = false;
+};
+
+// An address as the protocol writes it; empty: it is none.
+std::optional<uint64_t> AddressIn(std::string_view text);
+
+}  // namespace flowback::dap
