@@ -70,7 +70,12 @@ Status OpenedReplay::OpenMachine() {
                     .Remedy("`flowback info` lists processes and what the recording lacks"));
   stacks_.emplace(opened_, *index_, cache);
   if (Status status = OpenCore(); !status) return status;
-  return GoToMoment(options_.at, opened_, *machine_);
+  if (Status status = GoToMoment(options_.at, opened_, *machine_); !status) return status;
+  // A debugger asks for this stack at once; the pass that makes it ends before one waits for a
+  // reply.
+  const size_t thread = machine_->current();
+  const auto stack = stacks_->At(machine_->index_number(thread), machine_->At(thread).number);
+  return stack ? Status() : Fail(stack.error());
 }
 
 // The code has been read from the dumps already, so they are of the recorded processes.

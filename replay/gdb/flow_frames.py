@@ -107,6 +107,8 @@ class FlowFilter:
         return frames
 
 
+# The first stack of a thread takes a pass over its flow; gdb would wait for two seconds.
+gdb.execute("set remotetimeout 3600")
 gdb.unwinder.register_unwinder(None, FlowUnwinder(), replace=True)
 FlowFilter()
 # Arguments and returned values lie in registers and on the stack, which have no values. Of a returned
