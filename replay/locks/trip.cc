@@ -55,10 +55,26 @@ struct Deciders {
 // Whether a condition cannot turn out again as it did.
 enum class Opposite : uint8_t { kNone, kAtOnce, kLater };
 
+// Whether the trip's last jump depends on how two numbers compare. What is compared with 0 or 1 may
+// be the outcome of a condition, as in code that is not optimised.
+bool EndsInComparison(std::span<const TripInstruction> trip) {
+  const auto is_branch = [](const MachineStep& step) { return step.kind == StepKind::kBranch; };
+  if (std::ranges::none_of(trip.back().steps, is_branch)) return false;
+  for (size_t i = trip.size(); i-- > 0;)
+    for (size_t k = trip[i].steps.size(); k-- > 0;) {
+      const MachineStep& step = trip[i].steps[k];
+      if (step.to.kind != StepOperand::Kind::kRegister || step.to.number != step_register::kFlags)
+        continue;
+      const bool is_truth = step.b.kind == StepOperand::Kind::kConstant && step.b.constant <= 1;
+      return step.operation == StepOperation::kFlagsOfDifference && !is_truth;
+    }
+  return false;
+}
+
 class TripJudge {
  public:
   TripJudge(std::span<const TripInstruction> trip, CodeMode mode)
-      : free_(trip, mode), state_(values_, mode) {
+      : free_(trip, mode), state_(values_, mode), ends_in_comparison_(EndsInComparison(trip)) {
     for (size_t i = 0; i < kExecutions; ++i) {
       state_.Execute(trip, false, free_.outcomes(), logs_[i]);
       if (i == 0) first_.emplace(state_);
@@ -69,6 +85,7 @@ class TripJudge {
   TripVerdict Judge();
 
  private:
+  bool IsImpossible() const;
   void Look(size_t i, const TripChanges& changes);
   void LookAtSame(size_t i);
   bool ChangesBack(const TripValue& memory) const;
@@ -91,6 +108,7 @@ class TripJudge {
   FreeTrip free_;
   TripValues values_;
   TripState state_;
+  const bool ends_in_comparison_;
   std::optional<TripState> first_;
   std::optional<TripState> before_last_;
   std::array<TripLog, kExecutions> logs_;
@@ -103,12 +121,22 @@ TripVerdict TripJudge::Judge() {
   if (free_.log().asks_kernel) return Verdict(LoopKind::kWork, LoopReason::kSystemCall);
   const bool failed = free_.Has(Outcome::kFailed);
   if (Stores() && !failed) return Verdict(LoopKind::kWork, LoopReason::kStores);
+  if (IsImpossible()) return Verdict(LoopKind::kWork, LoopReason::kCounts);
   const TripChanges changes(values_, *first_);
   for (const TripCondition& condition : logs_[0].conditions)
     depth_ = std::min(depth_, condition.depth);
   FindOpposites();
   for (size_t i = 0; i < opposites_.size(); ++i) Look(i, changes);
   return Decide(changes);
+}
+
+// Whether the trip's own numbers keep its last jump from leading back. A trip is also made up of
+// the way to a loop's jump that is not taken there.
+bool TripJudge::IsImpossible() const {
+  if (!ends_in_comparison_ || logs_[0].conditions.empty()) return false;
+  const TripCondition& last = logs_[0].conditions.back();
+  const auto known = values_.ConstantOf(last.value);
+  return known && (*known != 0) != last.taken;
 }
 
 // A condition is met with both outcomes, or with the one that it cannot have: then other threads

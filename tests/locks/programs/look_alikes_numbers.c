@@ -166,6 +166,55 @@ static NOINLINE uint64_t Sieve(unsigned limit) {
 }
 static void Primes(void) { sink = Sieve(100); }
 
+#if defined(__x86_64__)
+// As Go's garbage collector scans a block, and as Go's compiler lays such loops out: the inner one
+// is entered at its checks, one of which leads back to the outer one's begin.
+static NOINLINE uint64_t ScanMarked(const uint64_t* words, const uint8_t* marks, uint64_t bytes) {
+  uint64_t sum = 0;
+  uint64_t at = 0, bits = 0, k = 0, word = 0;
+  __asm__ volatile(
+      "jmp 2f\n\t"
+      "1: mov %[at], %[bits]\n\t"
+      "2: cmp %[bits], %[bytes]\n\t"
+      "jbe 9f\n\t"
+      "mov %[bits], %[at]\n\t"
+      "shr $6, %[bits]\n\t"
+      "movzbl (%[marks], %[bits]), %k[bits]\n\t"
+      "test %k[bits], %k[bits]\n\t"
+      "jne 3f\n\t"
+      "lea 64(%[at]), %[bits]\n\t"
+      "mov %[bits], %[at]\n\t"
+      "jmp 1b\n\t"
+      "3: xor %k[k], %k[k]\n\t"
+      "jmp 5f\n\t"
+      "4: inc %[k]\n\t"
+      "shr $1, %k[bits]\n\t"
+      "add $8, %[at]\n\t"
+      "5: cmp $8, %[k]\n\t"
+      "jge 1b\n\t"
+      "cmp %[at], %[bytes]\n\t"
+      "jbe 1b\n\t"
+      "bt $0, %k[bits]\n\t"
+      "jae 4b\n\t"
+      "mov (%[words], %[at]), %[word]\n\t"
+      "test %[word], %[word]\n\t"
+      "je 4b\n\t"
+      "add %[word], %[sum]\n\t"
+      "jmp 4b\n\t"
+      "9:"
+      : [sum] "+&r"(sum), [at] "+&r"(at), [bits] "+&r"(bits), [k] "+&r"(k), [word] "+&r"(word)
+      : [words] "r"(words), [marks] "r"(marks), [bytes] "r"(bytes)
+      : "cc", "memory");
+  return sum;
+}
+static void MarkedWords(void) {
+  static uint64_t words[80];
+  static const uint8_t marks[10] = {0, 0x55, 0, 0xff, 1, 0x80, 0, 0, 3, 0x10};
+  for (int i = 0; i < 80; ++i) words[i] = (uint64_t)i % 3;
+  sink = ScanMarked(words, marks, Hidden(sizeof words));
+}
+#endif
+
 const struct Loop numbers_look_alikes[] = {
     {"random_in_registers", RandomInRegisters},
     {"random_in_memory", RandomInMemory},
@@ -184,6 +233,7 @@ const struct Loop numbers_look_alikes[] = {
     {"primes", Primes},
 #if defined(__x86_64__)
     {"rdrand", Rdrand},
+    {"marked_words", MarkedWords},
 #endif
     {NULL, NULL},
 };
