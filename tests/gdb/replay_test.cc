@@ -175,6 +175,19 @@ TEST_P(ReplayTest, StepsLikeARecordedLiveProgram) {
   EXPECT_EQ(shown, truth) << out << live.out;
 }
 
+TEST_F(ReplayTest, RandomCommandsLeadWhereTheListingSays) {
+  ASSERT_NO_FATAL_FAILURE(Record("calls", "-O1"));
+  const ProgramResult listed = RunShell(
+      folder_, "$F decode recording --fields ip --as instructions | grep -v '^#' > listing");
+  ASSERT_EQ(listed.status, 0) << listed.err;
+  for (const char* seed : {"1", "2"}) {
+    const ProgramResult run = RunShell(
+        folder_, std::string("export LISTING=listing COUNT=150 SEED=") + seed +
+                     "; $F replay recording -- -nx -batch -x " PROGRAMS "/random_commands.py 2>&1");
+    EXPECT_NE(run.out.find("\nright "), std::string::npos) << run.out;
+  }
+}
+
 TEST_F(ReplayTest, SaysWhatHasNoValue) {
   ASSERT_NO_FATAL_FAILURE(Record("calls", "-O0"));
   const std::string out =
