@@ -243,7 +243,7 @@ const std::map<std::string, uint64_t>& KernelRecording::functions() {
 }
 
 // What is executed ahead of the thread's first function is the program's, not the scene's.
-KernelScene KernelRecording::Step(const std::string& scene) {
+KernelScene KernelRecording::Step(const std::string& scene, const std::set<std::string>& in_user) {
   KernelScene stepped;
   OtherProcessors others;
   const ExecutedSteps steps =
@@ -252,19 +252,33 @@ KernelScene KernelRecording::Step(const std::string& scene) {
   stepped.error = steps.error;
   if (steps.addresses.size() == kMostSteps) stepped.error = scene + " does not end";
   if (!others.has_done_all()) stepped.error = scene + " ended before all was done";
-  for (const auto& [address, code] : steps.code) stepped.code[address + kOffset] = AsExecuted(code);
-  code_.insert(stepped.code.begin(), stepped.code.end());
-  const uint64_t work = functions().contains("work") ? functions().at("work") : 0;
-  auto at = std::ranges::find(steps.addresses, work - kOffset);
+  const uint64_t work = functions().contains("work") ? functions().at("work") - kOffset : 0;
+  auto at = std::ranges::find(steps.addresses, work);
   const uint64_t back = at == steps.addresses.begin() || at == steps.addresses.end()
                             ? 0
                             : *std::prev(at) + steps.LengthAt(*std::prev(at));
   for (; at != steps.addresses.end() && *at != back; ++at) {
-    stepped.addresses.push_back(*at + kOffset);
-    if (steps.code.at(*at) == kSwitchMark) stepped.switches.push_back(stepped.addresses.size());
+    const std::vector<uint8_t>& code = steps.code.at(*at);
+    stepped.addresses.push_back(*at + OffsetOf(*at, in_user));
+    stepped.code[stepped.addresses.back()] = AsExecuted(code);
+    if (code == kSwitchMark) stepped.switches.push_back(stepped.addresses.size());
   }
+  code_.insert(stepped.code.begin(), stepped.code.end());
   if (stepped.addresses.empty()) stepped.error = scene + " did not begin";
   return stepped;
+}
+
+// Returns how far the kernel's code is from the program's; 0: that is user code.
+uint64_t KernelRecording::OffsetOf(uint64_t address, const std::set<std::string>& in_user) {
+  if (in_user.empty()) return kOffset;
+  std::string function;
+  uint64_t begin = 0;
+  for (const auto& [name, entry] : functions())
+    if (entry - kOffset <= address && entry - kOffset > begin) {
+      begin = entry - kOffset;
+      function = name;
+    }
+  return in_user.contains(function) ? 0 : kOffset;
 }
 
 void KernelRecording::AddCpu(const std::vector<KernelStay>& stays, const CpuHabits& habits) {
@@ -317,6 +331,9 @@ std::string KernelRecording::Write() const {
                             .id = 102};
       const std::string name = stay.tid == 0 ? "swapper" : "task" + std::to_string(stay.tid);
       file.Comm(stay.pid, stay.tid, name, false, trailer);
+      // The program's text lies as far behind its begin as in the file.
+      constexpr uint64_t kText = 0x401000, kTextOffset = 0x1000, kTextSize = 0x78000;
+      if (stay.tid != 0) file.Mmap2(stay.pid, kText, kTextSize, kTextOffset, Program(), trailer);
     }
   }
   std::ranges::stable_sort(switches, {}, &Switch::tsc);
@@ -352,8 +369,9 @@ nlohmann::json KernelRecording::Locks(const std::map<std::string, std::string>& 
   core.pid = 0;
   core.tids = {};
   std::vector<uint8_t> memory;
-  const uint64_t begin = code_.begin()->first & ~uint64_t{0xfff};
+  const uint64_t begin = code_.lower_bound(kOffset)->first & ~uint64_t{0xfff};
   for (const auto& [address, code] : code_) {
+    if (address < kOffset) continue;
     memory.resize(std::max<size_t>(memory.size(), address - begin + code.size()), 0xcc);
     std::ranges::copy(code, memory.begin() + static_cast<ptrdiff_t>(address - begin));
   }

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -48,8 +49,9 @@ struct CpuHabits {
 
 class KernelRecording {
  public:
-  // Steps the scene; the recording is read with all code of the program.
-  KernelScene Step(const std::string& scene);
+  // Steps the scene; the recording is read with all code of the program. Functions of `in_user`
+  // stay where the program has them, as user code.
+  KernelScene Step(const std::string& scene, const std::set<std::string>& in_user = {});
   // The kernel's addresses of the program's functions, by name.
   const std::map<std::string, uint64_t>& functions();
 
@@ -79,6 +81,7 @@ class KernelRecording {
     std::vector<Switch> switches;
   };
 
+  uint64_t OffsetOf(uint64_t address, const std::set<std::string>& in_user);
   std::string Write() const;
   std::string Symbols(const std::map<std::string, std::string>& names);
 

@@ -223,6 +223,21 @@ INSTANTIATE_TEST_SUITE_P(Scenes, KernelSleeping,
                                            Sleeping{"reader_sleeps", "down_read", 1}),
                          [](const auto& tested) { return tested.param.scene; });
 
+// What the kernel does for a lock of user code is a part of the wait for that.
+TEST_F(KernelLocks, OfUserCodeSleepInTheKernel) {
+  const KernelScene scene = recording_.Step("user", {"work", "take_in_user_code", "mtx_lock"});
+  ASSERT_EQ(scene.error, "");
+  recording_.AddCpu(InTurn(scene));
+  for (const char* name : {"do_syscall_64", "futex_wait"}) {
+    Names names = kLinux;
+    names["enter_kernel"] = name;
+    const json answer = recording_.Locks(names);
+    EXPECT_EQ(FunctionsOf(answer), std::set<std::string>{"mtx_lock"}) << answer["sites"];
+    EXPECT_EQ(Sum(answer, "waits"), 1u);
+    EXPECT_EQ(Sum(answer, "sleeps"), 2u);
+  }
+}
+
 // A delay reads nothing that another thread writes.
 TEST_F(KernelLocks, ADelayByTpauseIsNoWait) {
   const KernelScene scene = Step("tpause_delays");

@@ -359,6 +359,16 @@ NOINLINE void delay_by_tpause(unsigned long ticks) {
   while (Ticks() < end) Tpause(end);
 }
 
+// ---- A lock of user code, which sleeps in the kernel ----
+
+NOINLINE void enter_kernel(void) { run_others(); }
+static void (*volatile system_call)(void) = enter_kernel;
+
+// It has the name of C's own function, by which it is known.
+NOINLINE void mtx_lock(atomic_uint* taken) {
+  while (atomic_load_explicit(taken, ACQUIRE)) system_call();
+}
+
 // ---- Scenes ----
 
 static struct Queued spinlock;
@@ -457,6 +467,14 @@ static void PlanUmwait(void) {
 }
 static void ByUmwait(void) { wait_by_umwait(&word, 5); }
 static void DelayByTpause(void) { delay_by_tpause(30000000); }
+static void PlanUser(void) {
+  atomic_store(&word, 1);
+  Plan(0, 2, &word, 0, 4);
+}
+NOINLINE void take_in_user_code(void) {
+  mtx_lock(&word);
+  __asm__ volatile("" ::: "memory");
+}
 static void PlanNothing(void) {}
 static void Idle(void) { idle(12); }
 
@@ -480,6 +498,7 @@ static const struct Scene {
     {"tpause", PlanTpause, ByTpause},
     {"umwait", PlanUmwait, ByUmwait},
     {"tpause_delays", PlanNothing, DelayByTpause},
+    {"user", PlanUser, take_in_user_code},
     {"idle", PlanNothing, Idle},
 };
 
