@@ -33,7 +33,8 @@ MachineStop StopOf(size_t thread, FoundStop found) {
   return {.reason = ReasonOf(found.kind),
           .thread = thread,
           .loss = std::move(found.loss),
-          .event = std::move(found.event)};
+          .event = std::move(found.event),
+          .call = found.call};
 }
 
 MachineStop StopOf(size_t thread, Reason reason, Passed passed) {
@@ -131,12 +132,11 @@ std::optional<ReplayedMachine::Nearest> ReplayedMachine::FindOf(
   FoundStop found;
   // The place at hand lies behind the moment of another thread, unless the thread had ended.
   const bool counts = !is_its_own && ended == (direction == Direction::kBackward);
-  if (counts && marks.HasAddress(walk.pc())) {
-    found.kind = FoundStop::Kind::kAddress;
-  } else if (direction == Direction::kForward) {
+  if (counts) found = StopAtHand(walk, marks);
+  if (found.kind == FoundStop::Kind::kNone && direction == Direction::kForward) {
     const uint64_t last = limit ? limit->order - 1 : UINT64_MAX;
     found = ToNextStop(walk, threads_.index(), marks, last, keep_on);
-  } else {
+  } else if (found.kind == FoundStop::Kind::kNone) {
     const uint64_t first = limit && limit->order != 0 ? limit->order - 1 : 0;
     found = ToPreviousStop(walk, threads_.index(), marks, first, keep_on);
   }
@@ -204,7 +204,10 @@ MachineStop ReplayedMachine::Arrive(size_t thread, Direction direction, MachineS
     moment.order = std::min(moment.order, moment_.order);
   bool interrupted = false;
   StopMarks of_others;
-  if (others == Others::kMayStop) of_others.addresses = marks.addresses;
+  if (others == Others::kMayStop) {
+    of_others.addresses = marks.addresses;
+    of_others.calls = marks.calls;
+  }
   const auto nearest =
       Find(direction, of_others, {.limit = moment, .but = thread}, keep_on, interrupted);
   if (interrupted) return {.reason = Reason::kInterrupted, .thread = thread};

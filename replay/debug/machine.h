@@ -26,7 +26,7 @@ namespace flowback {
 struct MachineStop {
   enum class Reason : uint8_t {
     kStep,         // the step is done
-    kAddress,      // the thread came to an address that stops it
+    kAddress,      // the thread came to an address or a system call that stops it
     kLoss,         // flow is missing between the place before and this one
     kEvent,        // an event lies between
     kBegin,        // of the recording, or of the one thread that was to move
@@ -37,7 +37,8 @@ struct MachineStop {
   size_t thread = 0;               // that stopped
   std::optional<DataLoss> loss{};  // that the thread went past
   std::optional<TraceEvent> event{};
-  bool unknown = false;  // it went past flow that was not to be recorded
+  std::optional<uint32_t> call{};  // the number of the system call that it is about to make
+  bool unknown = false;            // it went past flow that was not to be recorded
 };
 
 // A thread at the moment.

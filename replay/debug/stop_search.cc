@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "decode/system_call.h"
+
 namespace flowback {
 namespace {
 
@@ -42,13 +44,15 @@ class StopSearch {
   bool MayStop(const FlowShare& share) const {
     if (marks_.losses && share.losses != 0) return true;
     if (marks_.events && share.events != 0) return true;
+    if (marks_.calls) return true;
     return std::ranges::any_of(marks_.addresses,
                                [&](uint64_t address) { return index_.MayExecute(share, address); });
   }
 
   FoundStop SearchOn() {
     if (at_.at_end()) return {};
-    if (at_.at_instruction() && OnFrom(at_.run(), at_.within() + 1)) return {Found::kAddress};
+    if (at_.at_instruction() && OnFrom(at_.run(), at_.within() + 1))
+      return StopAtHand(walk_, marks_);
     const std::vector<FlowShare>& shares = walk_.thread().shares;
     for (size_t begin = at_.item() + 1;; begin = 0) {
       const size_t items = at_.segment().size();
@@ -76,7 +80,7 @@ class StopSearch {
 
   FoundStop SearchBack() {
     const std::vector<FlowShare>& shares = walk_.thread().shares;
-    if (at_.at_instruction() && BackFrom(at_.run(), at_.within())) return {Found::kAddress};
+    if (at_.at_instruction() && BackFrom(at_.run(), at_.within())) return StopAtHand(walk_, marks_);
     size_t end = at_.at_end() ? 0 : at_.item();
     for (;;) {
       while (end-- != 0) {
@@ -106,7 +110,7 @@ class StopSearch {
       case Item::kUnknown:
         return {};
       default:
-        return InBlocks(item, direction) ? FoundStop{Found::kAddress} : FoundStop{};
+        return InBlocks(item, direction) ? StopAtHand(walk_, marks_) : FoundStop{};
     }
   }
 
@@ -124,7 +128,7 @@ class StopSearch {
   }
 
   bool InBlocks(size_t item, Direction direction) {
-    if (marks_.addresses.empty() || !MayHold(item)) return false;
+    if ((marks_.addresses.empty() && !marks_.calls) || !MayHold(item)) return false;
     at_.EnterItem(item, 0);
     if (direction == Direction::kForward) return OnFrom(0, 0);
     const size_t last = at_.runs().size() - 1;
@@ -136,9 +140,14 @@ class StopSearch {
     const BlockBatch batch = at_.segment().Batch(item);
     return std::ranges::any_of(batch.steps, [&](BlockStep step) {
       const CodeBlock& block = (*batch.table)[step.number()];
+      if (marks_.calls && block.last == InstructionClass::kFarCall) return true;
       const auto address = std::ranges::lower_bound(marks_.addresses, block.address);
       return address != marks_.addresses.end() && *address - block.address < block.size;
     });
+  }
+
+  bool IsCall(const BlockRun& run, uint64_t instruction) const {
+    return instruction + 1 == run.lengths.size() && marks_.HasCall(run);
   }
 
   // To the first instruction at an address, from that one of the run on.
@@ -147,7 +156,7 @@ class StopSearch {
       const BlockRun& instructions = at_.runs()[run];
       uint64_t address = instructions.address;
       for (uint64_t i = 0; i < instructions.lengths.size(); address += instructions.lengths[i++]) {
-        if (i < begin || !marks_.HasAddress(address)) continue;
+        if (i < begin || (!marks_.HasAddress(address) && !IsCall(instructions, i))) continue;
         at_.EnterRun(run, i);
         return true;
       }
@@ -162,7 +171,7 @@ class StopSearch {
       std::optional<uint64_t> last;
       uint64_t address = instructions.address;
       for (uint64_t i = 0; i < end; address += instructions.lengths[i++])
-        if (marks_.HasAddress(address)) last = i;
+        if (marks_.HasAddress(address) || IsCall(instructions, i)) last = i;
       if (last) {
         at_.EnterRun(run, *last);
         return true;
@@ -184,6 +193,25 @@ class StopSearch {
 
 bool StopMarks::HasAddress(uint64_t address) const {
   return std::ranges::binary_search(addresses, address);
+}
+
+bool StopMarks::HasCall(const BlockRun& run) const {
+  if (!calls || run.last != InstructionClass::kFarCall || !EndsInSystemCall(run)) return false;
+  if (calls->empty()) return true;
+  const std::optional<SystemCall> call = SystemCallOf(run);
+  return call && std::ranges::find(*calls, call->number) != calls->end();
+}
+
+FoundStop StopAtHand(ThreadWalk& walk, const StopMarks& marks) {
+  FoundStop found;
+  if (marks.HasAddress(walk.pc())) found.kind = Found::kAddress;
+  const CursorPosition& at = walk.position();
+  if (!marks.calls || !at.at_instruction()) return found;
+  const BlockRun& run = at.runs()[at.run()];
+  if (at.within() + 1 != run.lengths.size() || !marks.HasCall(run)) return found;
+  found.kind = Found::kAddress;
+  if (const auto call = SystemCallOf(run)) found.call = call->number;
+  return found;
 }
 
 FoundStop ToNextStop(ThreadWalk& walk, const FlowIndex& index, const StopMarks& marks,

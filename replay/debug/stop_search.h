@@ -18,10 +18,15 @@ enum class Direction : uint8_t { kForward, kBackward };
 struct StopMarks {
   std::vector<uint64_t> addresses{};  // sorted; of instructions, which have not executed there
   bool losses = false;                // where flow is missing
+  // System calls, at the instruction that makes one. None: no list; all: an empty list. Where the
+  // code does not prove which call it is, only an empty list stops the run.
+  std::optional<std::vector<uint32_t>> calls{};
   std::function<bool(const TraceEvent&)> events{};  // empty: none
 
   bool HasAddress(uint64_t address) const;
-  bool empty() const { return addresses.empty() && !losses && !events; }
+  // `run` ends in such a call.
+  bool HasCall(const BlockRun& run) const;
+  bool empty() const { return addresses.empty() && !losses && !events && !calls; }
 };
 
 // Asked before each share is decoded and now and then while one is searched; false ends the search.
@@ -32,7 +37,11 @@ struct FoundStop {
   Kind kind = Kind::kNone;
   std::optional<DataLoss> loss{};
   std::optional<TraceEvent> event{};
+  std::optional<uint32_t> call{};  // of kAddress, where a system call stops: its number, if proven
 };
+
+// What stops a run where the walk stands: an address, a call, or nothing.
+FoundStop StopAtHand(ThreadWalk& walk, const StopMarks& marks);
 
 // Moves the walk on to the next place behind the one at hand that stops the run: at an address, or
 // the first place behind a loss or an event. Shares that begin after `last_tsc` are not searched.

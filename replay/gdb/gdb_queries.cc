@@ -14,7 +14,8 @@ Replies GdbServer::Supported(std::string_view rest) {
   software_breaks_ = says("swbreak+");
   hardware_breaks_ = says("hwbreak+");
   std::string text = fmt::format(
-      "PacketSize={:x};QStartNoAckMode+;vContSupported+;ReverseStep+;ReverseContinue+;"
+      "PacketSize={:x};QStartNoAckMode+;QCatchSyscalls+;vContSupported+;ReverseStep+;"
+      "ReverseContinue+;"
       "qXfer:features:read+;qXfer:libraries-svr4:read+;qXfer:exec-file:read+;qXfer:auxv:read+;"
       "qXfer:threads:read+;no-resumed+",
       kMostPacketBytes);

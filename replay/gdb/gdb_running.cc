@@ -10,7 +10,7 @@ using Reason = MachineStop::Reason;
 using Others = ReplayedMachine::Others;
 
 StopMarks GdbServer::Marks() const {
-  StopMarks marks{.losses = true};
+  StopMarks marks{.losses = true, .calls = calls_};
   for (const auto& [sort, address] : breakpoints_) marks.addresses.push_back(address);
   std::ranges::sort(marks.addresses);
   return marks;
@@ -30,6 +30,7 @@ std::string GdbServer::StopText(const MachineStop& stop) {
       text += fmt::format("{:x}:{};", number, RegisterText(registers_[number], at));
   text += "thread:" + IdText(stop.thread) + ";";
   if (at.cpu >= 0) text += fmt::format("core:{:x};", at.cpu);
+  if (stop.call && !software && !hardware) text += fmt::format("syscall_entry:{:x};", *stop.call);
   if (stop.reason == Reason::kBegin) text += "replaylog:begin;";
   if (stop.reason == Reason::kEnd) text += "replaylog:end;";
   const bool at_mark = stop.reason == Reason::kAddress || stop.reason == Reason::kLoss;
@@ -47,6 +48,10 @@ Replies GdbServer::Stopped(const MachineStop& stop) {
   };
   if (stop.loss) say(view_.LossText(*stop.loss));
   if (stop.unknown) say("what ran between here and there was not recorded");
+  const uint64_t pc = view_.machine().At(stop.thread).pc;
+  if (stop.reason == Reason::kAddress && !stop.call && !breakpoints_.contains({'0', pc}) &&
+      !breakpoints_.contains({'1', pc}))
+    say("a system call; the code does not prove which one");
   if (stop.reason == Reason::kInterrupted) say("interrupted: back where the run began");
   replies.push_back(StopText(stop));
   return replies;

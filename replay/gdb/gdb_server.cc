@@ -29,6 +29,7 @@ const std::vector<GdbServer::Handler>& GdbServer::Handlers() {
   static const std::vector<Handler> handlers = {
       {"qSupported", &GdbServer::Supported},
       {"QStartNoAckMode", &GdbServer::StopAcknowledging},
+      {"QCatchSyscalls:", &GdbServer::CatchCalls},
       {"qXfer:", &GdbServer::Transfer},
       {"qfThreadInfo", &GdbServer::FirstThreads},
       {"qsThreadInfo", &GdbServer::MoreThreads},
@@ -155,6 +156,24 @@ std::optional<std::pair<char, uint64_t>> BreakpointOf(std::string_view rest) {
 }
 
 }  // namespace
+
+// "0", "1" for all, or "1;NUMBER;NUMBER...".
+Replies GdbServer::CatchCalls(std::string_view rest) {
+  constexpr size_t kMostCalls = 4096;
+  if (rest == "0") {
+    calls_.reset();
+    return {"OK"};
+  }
+  if (!TakeWord(rest, "1")) return {kRefused};
+  std::vector<uint32_t> calls;
+  while (!rest.empty()) {
+    const auto number = TakeWord(rest, ";") ? TakeHex(rest) : std::nullopt;
+    if (!number || *number > UINT32_MAX || calls.size() == kMostCalls) return {kRefused};
+    calls.push_back(static_cast<uint32_t>(*number));
+  }
+  calls_ = std::move(calls);
+  return {"OK"};
+}
 
 Replies GdbServer::SetBreakpoint(std::string_view rest) {
   constexpr size_t kMostBreakpoints = 4096;

@@ -56,6 +56,7 @@ class GdbServer {
   Replies Acknowledge(std::string_view rest);
   Replies StopAcknowledging(std::string_view rest);
   Replies Refuse(std::string_view rest);
+  Replies CatchCalls(std::string_view rest);
   Replies SetBreakpoint(std::string_view rest);
   Replies ClearBreakpoint(std::string_view rest);
 
@@ -126,6 +127,7 @@ class GdbServer {
   // of them may run, it asks whether that one is alive, and nothing else tells which one it means.
   std::optional<size_t> asked_for_;
   std::set<std::pair<char, uint64_t>> breakpoints_;  // '0' or '1', address
+  std::optional<std::vector<uint32_t>> calls_;       // as StopMarks::calls
   bool multiprocess_ = false;
   bool software_breaks_ = false;  // the client understands them
   bool hardware_breaks_ = false;

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "decode/system_call.h"
 #include "replay/debug/machine.h"
 
 namespace flowback::listed {
@@ -20,6 +21,7 @@ namespace flowback::listed {
 struct Listed {
   uint64_t address = 0;
   uint64_t tsc = 0;
+  bool calls = false;        // the instruction makes a system call
   bool loss_before = false;  // behind which the flow goes on elsewhere
 };
 
@@ -30,7 +32,7 @@ class Listing final : public ExecutionConsumer {
     Flow& flow = flows_[run.stay];
     uint64_t address = run.address;
     for (size_t i = 0; i < run.lengths.size(); address += run.lengths[i++])
-      flow.Add(address, run.TscOf(i));
+      flow.Add(address, run.TscOf(i), i + 1 == run.lengths.size() && EndsInSystemCall(run));
     flow.next = run.exit == BlockExit::kStopped ? 0 : run.next;
   }
   void OnEvent(const TraceEvent& event) override {
@@ -66,7 +68,7 @@ class Listing final : public ExecutionConsumer {
       if (flow != flows_.end()) whole.Append(flow->second);
     }
     if (whole.next.value_or(0) != 0 && !whole.places.empty())
-      whole.Add(*whole.next, whole.places.back().tsc);
+      whole.Add(*whole.next, whole.places.back().tsc, false);
     return whole.places;
   }
 
@@ -76,14 +78,14 @@ class Listing final : public ExecutionConsumer {
     bool lost = false;             // since the last place
     std::optional<uint64_t> next;  // empty: nothing tells
 
-    void Add(uint64_t address, uint64_t tsc) {
+    void Add(uint64_t address, uint64_t tsc, bool calls) {
       const uint64_t known = tsc != 0 || places.empty() ? tsc : places.back().tsc;
-      places.push_back({address, known, std::exchange(lost, false)});
+      places.push_back({address, known, calls, std::exchange(lost, false)});
     }
     void Append(const Flow& other) {
       for (const Listed& place : other.places) {
         lost = lost || place.loss_before;
-        Add(place.address, place.tsc);
+        Add(place.address, place.tsc, place.calls);
       }
       lost = lost || other.lost;
       if (other.next) next = other.next;
@@ -96,6 +98,7 @@ class Listing final : public ExecutionConsumer {
 struct Marks {
   std::vector<uint64_t> addresses;
   bool losses = false;
+  bool calls = false;
 };
 
 // The oracle. Moments are compared as the machine has them: time, thread, place.
@@ -142,7 +145,7 @@ class ListedMachine {
     std::get<0>(to) = forward ? std::max(std::get<0>(to), std::get<0>(now_))
                               : std::min(std::get<0>(to), std::get<0>(now_));
     std::optional<std::pair<Key, Stop>> best;
-    const Marks addresses{marks.addresses, false};
+    const Marks addresses{marks.addresses, false, marks.calls};
     for (size_t other = 0; other < threads_.size(); ++other)
       if (other != thread) Consider(other, forward, addresses, best);
     if (best && (forward ? best->first < to : best->first > to)) {
@@ -190,7 +193,8 @@ class ListedMachine {
     const auto [at, ended] = StandingAt(thread, from);
     const std::vector<Listed>& all = threads_[thread];
     const auto is_mark = [&](size_t i) {
-      return std::ranges::find(marks.addresses, all[i].address) != marks.addresses.end();
+      return (marks.calls && all[i].calls) ||
+             std::ranges::find(marks.addresses, all[i].address) != marks.addresses.end();
     };
     if (forward && ended) return std::nullopt;
     const bool counts = thread != std::get<1>(from) && ended != forward;

@@ -30,7 +30,8 @@ class Commands {
     const bool forward = random_.Below(2) == 0;
     const Direction direction = forward ? Direction::kForward : Direction::kBackward;
     const Marks marks = SomeMarks(thread);
-    const StopMarks stops{.addresses = marks.addresses, .losses = marks.losses};
+    StopMarks stops{.addresses = marks.addresses, .losses = marks.losses};
+    if (marks.calls) stops.calls.emplace();
     switch (random_.Below(8)) {
       case 0:
         last_ = "to the begin";
@@ -67,7 +68,7 @@ class Commands {
   }
 
   Marks SomeMarks(size_t thread) {
-    Marks marks{.addresses = {}, .losses = random_.Below(4) == 0};
+    Marks marks{.addresses = {}, .losses = random_.Below(4) == 0, .calls = random_.Below(6) == 0};
     for (uint64_t i = random_.Below(4); i-- != 0;) {
       const auto& places = truth_.places(i == 0 ? thread : random_.Below(machine_.size()));
       marks.addresses.push_back(places[random_.Below(places.size())].address);

@@ -188,6 +188,15 @@ TEST_F(ReplayTest, RandomCommandsLeadWhereTheListingSays) {
   }
 }
 
+TEST_F(ReplayTest, CatchesSystemCallsInBothDirections) {
+  ASSERT_NO_FATAL_FAILURE(Record("calls", "-O0"));
+  const std::string out = Gdb("end",
+                              "catch syscall mmap\nreverse-continue\nreverse-continue\ncontinue\n"
+                              "delete\ncatch syscall\ncontinue\n");
+  EXPECT_EQ(Matches(out, "(Catchpoint . \\(call to syscall mmap\\))").size(), 3u) << out;
+  EXPECT_EQ(Matches(out, "(Catchpoint 2 \\(call to syscall )").size(), 1u) << out;
+}
+
 TEST_F(ReplayTest, SaysWhatHasNoValue) {
   ASSERT_NO_FATAL_FAILURE(Record("calls", "-O0"));
   const std::string out =

@@ -147,6 +147,28 @@ TEST_F(ServerTest, StopsAtBreakpointsInBothDirections) {
   EXPECT_EQ(Ask("Z2,1000,4"), "") << "watchpoints are not supported";
 }
 
+TEST_F(ServerTest, StopsAheadOfSystemCalls) {
+  EXPECT_EQ(Ask("QCatchSyscalls:1"), "OK");
+  std::vector<std::string> forward;
+  std::string stop = Ask("vCont;c");
+  for (; stop.find("replaylog") == std::string::npos; stop = Ask("vCont;c"))
+    forward.push_back(std::to_string(Number()) + stop.substr(stop.find("syscall_entry:")));
+  ASSERT_FALSE(forward.empty());
+  EXPECT_NE(forward.back().find("syscall_entry:"), std::string::npos) << "exit_group";
+  std::vector<std::string> backward;
+  if (machine_->At(0).instruction.last == InstructionClass::kFarCall &&
+      !machine_->At(0).never_executed)
+    backward.push_back(forward.back());  // where the recording ends
+  for (stop = Ask("bc"); stop.find("replaylog") == std::string::npos; stop = Ask("bc"))
+    backward.push_back(std::to_string(Number()) + stop.substr(stop.find("syscall_entry:")));
+  std::ranges::reverse(backward);
+  EXPECT_EQ(backward, forward);
+  EXPECT_EQ(Ask("QCatchSyscalls:1;ffff"), "OK");
+  EXPECT_NE(Ask("vCont;c").find("replaylog:end"), std::string::npos);
+  EXPECT_EQ(Ask("QCatchSyscalls:0"), "OK");
+  EXPECT_EQ(Ask("QCatchSyscalls:1;x"), "E01");
+}
+
 TEST_F(ServerTest, StepsOutOfARange) {
   const uint64_t begin = Pc();
   std::ostringstream packet;
