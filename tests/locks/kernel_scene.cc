@@ -32,12 +32,14 @@ constexpr uint64_t kOffset = 0xffffffff80000000;
 constexpr uint64_t kPauseCycles = 40;
 constexpr uint64_t kSwitchCycles = 20'000;  // before and after the record
 constexpr size_t kMostSteps = 100'000;
-// By the NOPs that the program executes in their place: TPAUSE, UMWAIT and UMONITOR.
+const std::vector<uint8_t> kSwitchMark = {0x66, 0x87, 0xdb};
+// By what the program executes in their place: TPAUSE, UMWAIT, UMONITOR, and a MOV to CR3, by which
+// a switch of threads goes to another address space.
 const std::map<std::vector<uint8_t>, std::vector<uint8_t>> kReplaced = {
     {{0x0f, 0x1f, 0x40, 0x11}, {0x66, 0x0f, 0xae, 0xf1}},
     {{0x0f, 0x1f, 0x40, 0x12}, {0xf2, 0x0f, 0xae, 0xf1}},
-    {{0x0f, 0x1f, 0x40, 0x13}, {0xf3, 0x0f, 0xae, 0xf0}}};
-const std::vector<uint8_t> kSwitchMark = {0x66, 0x87, 0xdb};
+    {{0x0f, 0x1f, 0x40, 0x13}, {0xf3, 0x0f, 0xae, 0xf0}},
+    {kSwitchMark, {0x0f, 0x22, 0xd8}}};
 
 std::string Program() { return BuildFolder() + "/tests/locks/programs/kernel_locks"; }
 
@@ -143,15 +145,14 @@ class TracedCpu {
         go(Transfer::kReturn);
         break;
       default:
-        hardware_.Retire(address);
+        (instruction.flags & kFlagMovCr3) != 0 ? hardware_.MovCr3(address)
+                                               : hardware_.Retire(address);
     }
     hardware_.PsbIfDue(target);
   }
   // Returns the counter's value when the record of the switch is written. What comes next is at
   // `next`.
   uint64_t Switch(uint64_t next) {
-    hardware_.Psb(NodeAt(next));
-    hardware_.Sleep(kSwitchCycles);
     const uint64_t tsc = hardware_.tsc();
     hardware_.Sleep(kSwitchCycles);
     hardware_.Psb(NodeAt(next));

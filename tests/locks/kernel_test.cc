@@ -223,6 +223,29 @@ INSTANTIATE_TEST_SUITE_P(Scenes, KernelSleeping,
                                            Sleeping{"reader_sleeps", "down_read", 1}),
                          [](const auto& tested) { return tested.param.scene; });
 
+// Two threads spin for a mutex whose holder has left its CPU.
+TEST_F(KernelLocks, LeadAConvoyWhereTheHolderIsPreempted) {
+  const KernelScene waiter = Step("mutex_spins"), holder = Step("mutex_away"), idle = Step("idle");
+  const std::map<std::string, uint64_t>& functions = recording_.functions();
+  const CpuHabits late{.delays = {{functions.at("take_mutex"), 5000}}};
+  recording_.AddCpu({{kTask, kTask, waiter.addresses}}, late);
+  recording_.AddCpu({{kTask + 1, kTask + 1, waiter.addresses}}, late);
+  recording_.AddCpu({{kOther, kOther, holder.Part(0), true},
+                     {kIdle, kIdle, idle.Part(1)},
+                     {kOther, kOther, holder.Part(1)}},
+                    {.delays = {{functions.at("hold"), 4000}}});
+  const json answer = recording_.Locks(kLinux);
+  ASSERT_EQ(answer["sites"][0]["holders"].size(), 1u) << answer["sites"];
+  const json& told = answer["sites"][0]["holders"][0];
+  EXPECT_EQ(told["tid"], kOther);
+  EXPECT_GT(told["preempted"], told["time"].get<uint64_t>() / 3);
+  EXPECT_EQ(told["convoy"], 2);
+  const std::string sentence = answer["sentences"][0];
+  EXPECT_TRUE(sentence.contains("by task200 200")) << sentence;
+  EXPECT_TRUE(sentence.contains("which was preempted for")) << sentence;
+  EXPECT_TRUE(sentence.contains("a convoy, 2 threads waited behind it")) << sentence;
+}
+
 // What the kernel does for a lock of user code is a part of the wait for that.
 TEST_F(KernelLocks, OfUserCodeSleepInTheKernel) {
   const KernelScene scene = recording_.Step("user", {"work", "take_in_user_code", "mtx_lock"});

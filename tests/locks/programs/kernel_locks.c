@@ -422,6 +422,14 @@ static void MutexFree(void) {
   free_mutex(&mutex);
 }
 
+static void MutexAway(void) {
+  take_mutex(&mutex);
+  hold();
+  run_others();
+  for (int i = 0; i < 30; ++i) hold();
+  free_mutex(&mutex);
+}
+
 static void PlanWriter(void) {
   atomic_store(&sem.count, kWriter);
   atomic_store(&sem.owner, &other_task);
@@ -487,6 +495,7 @@ static const struct Scene {
     {"queue", PlanQueue, Spinlock},
     {"queue_with_next", PlanQueueWithNext, Spinlock},
     {"mutex_free", PlanNothing, MutexFree},
+    {"mutex_away", PlanNothing, MutexAway},
     {"mutex_spins", PlanSpin, Mutex},
     {"mutex_sleeps", PlanSleep, Mutex},
     {"writer_spins", PlanWriter, Writer},
