@@ -25,6 +25,15 @@ Error GdbFailure(const std::string& what, int number) {
   return Error(ErrorCode::kSystem, fmt::format("{}: {}", what, std::strerror(number)));
 }
 
+std::string PythonText(const std::string& text) {
+  std::string quoted = "'";
+  for (const char c : text) {
+    if (c == '\'' || c == '\\') quoted += '\\';
+    quoted += c;
+  }
+  return quoted + "'";
+}
+
 }  // namespace
 
 Result<GdbFolder> GdbFolder::Make() {
@@ -48,9 +57,10 @@ GdbFolder::~GdbFolder() {
 
 Result<GdbProgram> GdbProgram::Start(const GdbFolder& folder,
                                      const std::vector<std::string>& words) {
-  std::vector<std::string> all = {"gdb",  "-q",
-                                  "-iex", "source " + folder.InitFile(),
-                                  "-ex",  "target remote " + folder.SocketPath()};
+  std::vector<std::string> all = {
+      "gdb",  "-q",
+      "-iex", "source " + folder.InitFile(),
+      "-ex",  "python flowback_connect(" + PythonText(folder.SocketPath()) + ")"};
   all.insert(all.end(), words.begin(), words.end());
   std::vector<char*> arguments;
   for (std::string& word : all) arguments.push_back(word.data());

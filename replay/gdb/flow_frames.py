@@ -133,5 +133,10 @@ def step_alone():
         pass  # no connection came about
 
 
+def flowback_connect(place):
+    """Connects without the line that gdb prints for each file that it reads."""
+    gdb.execute("target remote " + place, to_string=True)
+
+
 gdb.execute("define hookpost-monitor\npython look_again()\nend", to_string=True)
 gdb.execute("define target hookpost-remote\npython step_alone()\nend", to_string=True)
