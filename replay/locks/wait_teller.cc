@@ -25,8 +25,7 @@ TimePoint WaitTeller::PointOf(const ExitTime& time) const {
 
 // ---- The calls that the thread is in ----
 
-WaitTeller::Frame WaitTeller::FrameOf(const Call& call) {
-  Frame frame;
+void WaitTeller::Describe(const Call& call, Frame& frame) {
   frame.function = plan_.functions.NumberOf(call);
   frame.position = call.instructions_before;
   frame.site = call.site;
@@ -35,27 +34,29 @@ WaitTeller::Frame WaitTeller::FrameOf(const Call& call) {
   frame.in_kernel = IsKernelAddress(call.entry_ip);
   frame.is_handler = call.entry == CallEntry::kHandler;
   frame.use = plan_.sites.UseOf(frame.function, plan_.functions);
-  return frame;
 }
 
 void WaitTeller::Rebuild(const std::vector<Call>& calls) {
   PopTo(0);
-  for (const Call& call : calls) PushFrame(FrameOf(call));
+  for (const Call& call : calls) PushFrame(call);
 }
 
 void WaitTeller::OnEnter(const Call& call, size_t depth) {
   BeginUpTo(call.instructions_before);
-  const std::optional<Frame> replaced = std::exchange(replaced_, std::nullopt);
   PopTo(depth);
   frames_.resize(depth);
-  PushFrame(FrameOf(call));
+  PushFrame(call);
   Frame& frame = frames_.back();
-  if (call.entry == CallEntry::kTailCall && replaced) {
-    // It was called where what jumped to it was; a lock's function goes on as another one.
-    frame.site = replaced->site;
-    if (replaced->use.belongs_to_lock()) {
-      frame = *replaced;
-      return;
+  if (replaced_) {
+    const Frame replaced = *replaced_;
+    replaced_.reset();
+    if (call.entry == CallEntry::kTailCall) {
+      // It was called where what jumped to it was; a lock's function goes on as another one.
+      frame.site = replaced.site;
+      if (replaced.use.belongs_to_lock()) {
+        frame = replaced;
+        return;
+      }
     }
   }
   const bool is_seen = call.entry == CallEntry::kCall || call.entry == CallEntry::kTailCall;
@@ -76,16 +77,18 @@ bool WaitTeller::BelongsTo(const Frame& caller, const Frame& frame) const {
           !IsCalledBack(frame));
 }
 
-void WaitTeller::PushFrame(Frame frame) {
+void WaitTeller::PushFrame(const Call& call) {
+  const size_t depth = frames_.size();
+  Frame& frame = frames_.emplace_back();
+  Describe(call, frame);
   const bool is_lock = frame.use.belongs_to_lock();
-  const bool belongs = !frames_.empty() && BelongsTo(frames_.back(), frame);
-  if (belongs) frame.within = is_lock ? 0 : frames_.back().within + 1;
-  if (belongs)
-    frame.lock = frames_.back().lock;
-  else
-    frame.lock = is_lock ? frames_.size() : kNoLock;
-  if (!belongs) frame.within = 0;
-  frames_.push_back(frame);
+  const Frame* const caller = depth == 0 ? nullptr : &frames_[depth - 1];
+  if (caller != nullptr && BelongsTo(*caller, frame)) {
+    frame.within = is_lock ? 0 : caller->within + 1;
+    frame.lock = caller->lock;
+  } else {
+    frame.lock = is_lock ? depth : kNoLock;
+  }
 }
 
 // A library calls what it was given by its address, and its own functions by name.

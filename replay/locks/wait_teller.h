@@ -186,7 +186,7 @@ class WaitTeller final : public CallListener {
   void CloseWait(uint32_t number);
   void TellIfDone(uint32_t number);
   void PopTo(size_t depth);
-  void PushFrame(Frame frame);
+  void PushFrame(const Call& call);
   static bool IsCalledBack(const Frame& frame);
   bool BelongsTo(const Frame& caller, const Frame& frame) const;
   bool IsSameFile(uint32_t a, uint32_t b) const;
@@ -200,7 +200,7 @@ class WaitTeller final : public CallListener {
   void NoteSleeps(size_t depth, const TimePoint& end);
   void NoteWaited(uint32_t wait, const TimePoint& begin, const TimePoint& end, bool sleeps);
   void Rebuild(const std::vector<Call>& calls);
-  Frame FrameOf(const Call& call);
+  void Describe(const Call& call, Frame& frame);
   uint32_t NodeOf(size_t depth);
   bool IsWait(const UntracedGap& gap, const CallArguments& call) const;
   bool IsLong(const UntracedGap& gap) const;
