@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <fmt/format.h>
 #include <poll.h>
+#include <signal.h>
+#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -20,6 +22,18 @@
 namespace flowback::cli {
 namespace {
 
+constexpr size_t kMostWaiting = 64;
+
+// Ctrl-C and the like end the program by themselves no more: the descriptor becomes readable.
+Descriptor EndSignals() {
+  sigset_t ends;
+  sigemptyset(&ends);
+  sigaddset(&ends, SIGINT);
+  sigaddset(&ends, SIGTERM);
+  sigprocmask(SIG_BLOCK, &ends, nullptr);
+  return Descriptor(signalfd(-1, &ends, SFD_CLOEXEC));
+}
+
 // Whether a message is about ending a run that is under way.
 bool EndsRun(const dap::ReceivedMessage& received) {
   constexpr std::array<std::string_view, 4> kCommands = {"pause", "cancel", "disconnect",
@@ -32,6 +46,7 @@ bool EndsRun(const dap::ReceivedMessage& received) {
 }  // namespace
 
 int DapJob::Execute() {
+  signal(SIGPIPE, SIG_IGN);  // a client that goes away ends the session, not the program
   dap::DapServer server([this](const dap::Wanted& wanted) { return Open(wanted); },
                         [this](const dap::Json& message) { Send(message); },
                         [this] { return MayGoOn(); });
@@ -52,6 +67,7 @@ int DapJob::Execute() {
 }
 
 Result<const gdb::ServerInput*> DapJob::Open(const dap::Wanted& wanted) {
+  options_ = given_;
   if (!wanted.recording.empty()) options_.reader.open.input = wanted.recording;
   if (!wanted.at.empty()) options_.at = wanted.at;
   Result<Recording> recording = OpenInput(options_.reader);
@@ -101,20 +117,28 @@ void DapJob::Send(const dap::Json& message) {
 }
 
 int ServeEditor(const ReplayOptions& options) {
-  const std::string& word = options.dap_server;
-  if (word.empty()) return DapJob(options, STDIN_FILENO, STDOUT_FILENO).Execute();
+  if (options.dap) return DapJob(options, STDIN_FILENO, STDOUT_FILENO).Execute();
+  const std::string& word = *options.dap_server;
   const auto port = ParseNumber(word);
+  if (port && *port > UINT16_MAX)
+    return Report(Error(ErrorCode::kUsage, fmt::format("--dap-server {}: no port", word))
+                      .Remedy("a number up to 65535"));
   const Result<GdbListener> listener =
-      port && *port <= UINT16_MAX ? GdbListener::OnPort("127.0.0.1", static_cast<uint16_t>(*port))
-                                  : GdbListener::OnPath(word);
+      port ? GdbListener::OnPort("127.0.0.1", static_cast<uint16_t>(*port))
+           : GdbListener::OnPath(word);
   if (!listener) return Report(listener.error());
   std::fputs(fmt::format("listening: an editor may connect to {}\n", listener->name()).c_str(),
              stderr);
-  pollfd waited{.fd = listener->descriptor(), .events = POLLIN, .revents = 0};
-  while (poll(&waited, 1, -1) < 0 && errno == EINTR) {
+  const Descriptor until = EndSignals();
+  for (;;) {
+    std::array<pollfd, 2> waited = {{{.fd = listener->descriptor(), .events = POLLIN, .revents = 0},
+                                     {.fd = *until, .events = POLLIN, .revents = 0}}};
+    if (poll(waited.data(), waited.size(), -1) < 0 && errno != EINTR) return kDone;
+    if (waited[1].revents != 0) return kDone;
+    if (waited[0].revents == 0) continue;
+    const Descriptor client = listener->Accept();
+    if (*client >= 0) return DapJob(options, *client, *client).Execute();
   }
-  const Descriptor client = listener->Accept();
-  return DapJob(options, *client, *client).Execute();
 }
 
 // Asking the kernel takes longer than a step.
@@ -123,6 +147,8 @@ bool DapJob::MayGoOn() {
   const auto now = std::chrono::steady_clock::now();
   if (now - looked_ < kBetween) return !gone_;
   looked_ = now;
+  // A client that sends so much during a run does not wait for its end.
+  if (waiting_.size() > kMostWaiting) return false;
   return WaitForBytes(0) && std::ranges::none_of(waiting_, EndsRun);
 }
 

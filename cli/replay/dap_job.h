@@ -17,7 +17,8 @@ namespace flowback::cli {
 class DapJob {
  public:
   // Messages come from `in` and go to `out`.
-  DapJob(const ReplayOptions& options, int in, int out) : options_(options), in_(in), out_(out) {}
+  DapJob(const ReplayOptions& options, int in, int out)
+      : given_(options), options_(options), in_(in), out_(out) {}
 
   // Answers until the client has gone or is done. Returns the exit status.
   int Execute();
@@ -29,7 +30,8 @@ class DapJob {
   void Send(const dap::Json& message);
   bool MayGoOn();
 
-  ReplayOptions options_;
+  const ReplayOptions given_;
+  ReplayOptions options_;  // with what the client wants
   const int in_;
   const int out_;
   std::optional<OpenedReplay> replay_;

@@ -33,16 +33,23 @@ void AddReplayOptions(CLI::App& app, ReplayOptions& options, ReaderWords& words)
                  "wait for a gdb in place of starting one: on that port of this machine, or on a "
                  "Unix socket at that path (default: a free port)")
       ->expected(0, 1);
+  // An editor may name the recording.
+  const auto no_input = [&words] {
+    if (words.input.empty() && words.input_option.empty()) words.input = kUsualInput;
+  };
   app.add_flag_function(
       "--dap",
-      [&](int64_t) {
+      [&options, no_input](int64_t) {
         options.dap = true;
-        // The editor may name the recording.
-        if (words.input.empty() && words.input_option.empty()) words.input = kUsualInput;
+        no_input();
       },
       "speak the Debug Adapter Protocol on standard input and output, as editors do");
-  app.add_option(
-      "--dap-server", options.dap_server,
+  app.add_option_function<std::string>(
+      "--dap-server",
+      [&options, no_input](const std::string& word) {
+        options.dap_server = word;
+        no_input();
+      },
       "wait for an editor on that port of this machine, or on a Unix socket at that path");
   app.add_option("--listen", options.listen,
                  "the address that --gdb-server listens on (default 127.0.0.1)");
@@ -59,14 +66,15 @@ Status UnderstandReplay(const CLI::App&, ReplayOptions& options) {
                     .Remedy("flowback replay --gdb-init"));
   if (!options.listen.empty() && !options.gdb_server)
     return Fail(Error(ErrorCode::kUsage, "--listen is about --gdb-server").Remedy("give both"));
-  const bool for_editor = options.dap || !options.dap_server.empty();
+  const bool for_editor = options.dap || options.dap_server;
   if (for_editor && (options.gdb_server || !options.gdb_words.empty()))
     return Fail(Error(ErrorCode::kUsage, "a replay is for an editor or for gdb, not for both")
                     .Remedy("leave out --dap and --dap-server, or what is about gdb"));
-  if (options.dap && !options.dap_server.empty())
+  if (options.dap && options.dap_server)
     return Fail(Error(ErrorCode::kUsage, "--dap and --dap-server are two ways to one editor")
                     .Remedy("give one"));
-  if (options.gdb_server && std::filesystem::is_regular_file(*options.gdb_server))
+  std::error_code absent;
+  if (options.gdb_server && std::filesystem::is_regular_file(*options.gdb_server, absent))
     return Fail(Error(ErrorCode::kUsage, "--gdb-server " + *options.gdb_server +
                                              ": that is a file, not a port or a socket's path")
                     .Remedy("name the recording first: flowback replay FILE --gdb-server"));
@@ -82,7 +90,7 @@ Status UnderstandReplay(const CLI::App&, ReplayOptions& options) {
 }
 
 int Replay(const ReplayOptions& options) {
-  if (options.dap || !options.dap_server.empty()) return ServeEditor(options);
+  if (options.dap || options.dap_server) return ServeEditor(options);
   return WithInput(options.reader, [&](Recording recording) {
     return ReplayJob(options, std::move(recording)).Execute();
   });

@@ -2,6 +2,7 @@
 #include "replay/dap/breakable_places.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <memory>
 #include <tuple>
 #include <utility>
@@ -30,6 +31,11 @@ size_t SameParts(std::string_view a, std::string_view b) {
   return parts;
 }
 
+// Without "a/../".
+std::string Normal(std::string_view path) {
+  return std::filesystem::path(path).lexically_normal().string();
+}
+
 // The name without its parameters: "f" of "f(int)", "a::f" of "a::f<b(c)>(int)".
 std::string_view WithoutParameters(std::string_view name) {
   int depth = 0;
@@ -50,7 +56,7 @@ void BreakablePlaces::ReadSegment(const AddressSpace& space, uint64_t begin, uin
     const SourcePlace place = session_.lines().Find(space, at);
     at = std::max(place.end, at + 1);
     if (!place.known() || !place.is_statement || place.frames.front().line == 0) continue;
-    files_[std::string(place.frames.front().file)].push_back(
+    files_[Normal(place.frames.front().file)].push_back(
         {.line = place.frames.front().line, .scope = place.scope, .address = place.begin});
     ++count_;
   }
@@ -73,6 +79,12 @@ void BreakablePlaces::ReadSymbols(const LoadedImage& image) {
 void BreakablePlaces::Read(const AddressSpace& space) {
   if (space_ == &space) return;
   space_ = &space;
+  std::vector<std::pair<std::string, uint64_t>> images;
+  for (const LoadedImage& image : images_.ImagesOf(space))
+    images.emplace_back(image.file, image.bias);
+  // Another moment of the same process has the same files.
+  if (images == read_) return;
+  read_ = std::move(images);
   count_ = 0;
   files_.clear();
   functions_.clear();
@@ -91,14 +103,15 @@ void BreakablePlaces::Read(const AddressSpace& space) {
 }
 
 const BreakablePlaces::Statements* BreakablePlaces::FileLike(const std::string& path) const {
-  if (const auto exact = files_.find(path); exact != files_.end()) return &exact->second;
+  if (const auto exact = files_.find(Normal(path)); exact != files_.end()) return &exact->second;
   const Statements* best = nullptr;
   size_t most = 0;
   for (const auto& [file, statements] : files_) {
     const size_t parts = SameParts(file, path);
-    if (parts <= most) continue;
+    if (parts == 0 || parts < most) continue;
+    // Of two files that are as much like it, none is known to be meant.
+    best = parts == most ? nullptr : &statements;
     most = parts;
-    best = &statements;
   }
   return best;
 }

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "flowback/session.h"
@@ -55,7 +56,9 @@ class BreakablePlaces {
 
   Session& session_;
   ImageMemory& images_;
-  const AddressSpace* space_ = nullptr;  // what is known is of
+  const AddressSpace* space_ = nullptr;  // that was asked about last
+  // What is known is of these files, at these biases.
+  std::vector<std::pair<std::string, uint64_t>> read_;
   size_t count_ = 0;
   std::map<std::string, Statements, std::less<>> files_;
   std::multimap<std::string, uint64_t, std::less<>> functions_;  // entries

@@ -9,6 +9,28 @@
 #include "replay/dap/dap_server.h"
 
 namespace flowback::dap {
+namespace {
+
+// Instructions that are decoded for one request, to tell which of its breakpoints never ran.
+constexpr uint64_t kMostDecoded = 20'000'000;
+
+// As many as gdb may set.
+constexpr size_t kMostBreakpoints = 4096;
+constexpr size_t kMostLogBytes = 4096;
+
+Status CheckNumber(const Json& arguments) {
+  const Json& wanted = MemberOf(arguments, "breakpoints");
+  if (wanted.size() > kMostBreakpoints)
+    return Fail(ErrorCode::kUsage,
+                fmt::format("{} breakpoints are more than {}", wanted.size(), kMostBreakpoints));
+  for (const Json& each : wanted)
+    if (TextIn(each, "logMessage").size() > kMostLogBytes)
+      return Fail(ErrorCode::kUsage,
+                  fmt::format("a log message has more than {} bytes", kMostLogBytes));
+  return {};
+}
+
+}  // namespace
 
 // Where the process' files lie once all are loaded.
 const AddressSpace* DapServer::Space() {
@@ -19,16 +41,16 @@ const AddressSpace* DapServer::Space() {
 
 // Whether no thread came to any of its addresses, as far as that can be told at once: from the
 // index, and by decoding no more than a moment takes.
-bool DapServer::NeverRan(const Breakpoint& breakpoint) {
-  constexpr uint64_t kMostInstructions = 20'000'000;
+bool DapServer::NeverRan(const Breakpoint& breakpoint, uint64_t& budget) {
   ReplayedMachine& machine = opened_->view.machine();
   FlowIndex& index = machine.index();
-  uint64_t decoded = 0;
   for (size_t thread = 0; thread < machine.size(); ++thread)
     for (const uint64_t address : breakpoint.addresses) {
+      uint64_t decoded = 0;
       for (const FlowShare& share : machine.thread(thread).shares)
         if (index.MayExecute(share, address)) decoded += share.instructions;
-      if (decoded > kMostInstructions) return false;
+      if (decoded > budget) return false;
+      budget -= decoded;
       ThreadCursor cursor(index, machine.thread(thread));
       const bool is_first = cursor.kind() == ThreadCursor::Kind::kInstruction &&
                             cursor.instruction().address == address;
@@ -37,8 +59,20 @@ bool DapServer::NeverRan(const Breakpoint& breakpoint) {
   return true;
 }
 
+// What a loss hides may have run.
+std::string DapServer::NeverRanText(const std::string& place) const {
+  const ReplayedMachine& machine = opened_->view.machine();
+  for (size_t thread = 0; thread < machine.size(); ++thread)
+    for (const FlowShare& share : machine.thread(thread).shares)
+      if (share.losses != 0)
+        return fmt::format("{} did not run where the flow was recorded; parts of it are missing",
+                           place);
+  return fmt::format("{} never ran in this process", place);
+}
+
 // Fills in what the client wants of the breakpoint, and returns what it is told.
-Json DapServer::Told(const Json& wanted, Breakpoint& breakpoint, const std::string& place) {
+Json DapServer::Told(const Json& wanted, Breakpoint& breakpoint, const std::string& place,
+                     uint64_t& budget) {
   breakpoint.id = breakpoints_.NewId();
   breakpoint.log = TextIn(wanted, "logMessage");
   Json told = {{"id", breakpoint.id}, {"verified", !breakpoint.addresses.empty()}};
@@ -55,24 +89,26 @@ Json DapServer::Told(const Json& wanted, Breakpoint& breakpoint, const std::stri
     told["message"] = fmt::format("'{}' is no count of visits: 3, > 3, % 3", condition);
     return told;
   }
-  if (NeverRan(breakpoint)) told["message"] = fmt::format("{} never ran in this recording", place);
+  if (NeverRan(breakpoint, budget)) told["message"] = NeverRanText(place);
   return told;
 }
 
 Result<DapServer::Answer> DapServer::SetBreakpoints(const Json& arguments) {
+  if (Status status = CheckNumber(arguments); !status) return Fail(status.error());
   const Json& source = MemberOf(arguments, "source");
   const std::string path = TextIn(source, "path", TextIn(source, "name"));
   const AddressSpace* space = Space();
+  uint64_t budget = kMostDecoded;
   std::vector<Breakpoint> breakpoints;
   Json told = Json::array();
   const int64_t less = lines_from_1_ ? 0 : 1;
   for (const Json& wanted : MemberOf(arguments, "breakpoints")) {
-    const auto line = static_cast<uint32_t>(std::clamp<int64_t>(
-        NumberIn(wanted, "line") + less, 0, std::numeric_limits<int32_t>::max()));
+    const uint32_t line = LineIn(wanted);
     auto code = space == nullptr ? std::nullopt : opened_->places.OfLine(*space, path, line);
     Breakpoint breakpoint;
     if (code) breakpoint.addresses = std::move(code->addresses);
-    Json each = Told(wanted, breakpoint, fmt::format("line {} of {}", line, path));
+    Json each = Told(wanted, breakpoint,
+                     fmt::format("line {} of {}", code ? code->line : line, path), budget);
     if (code) each["line"] = code->line - less;
     if (code) each["source"] = {{"path", path}};
     told.push_back(std::move(each));
@@ -83,14 +119,16 @@ Result<DapServer::Answer> DapServer::SetBreakpoints(const Json& arguments) {
 }
 
 Result<DapServer::Answer> DapServer::SetFunctionBreakpoints(const Json& arguments) {
+  if (Status status = CheckNumber(arguments); !status) return Fail(status.error());
   const AddressSpace* space = Space();
+  uint64_t budget = kMostDecoded;
   std::vector<Breakpoint> breakpoints;
   Json told = Json::array();
   for (const Json& wanted : MemberOf(arguments, "breakpoints")) {
     const std::string name = TextIn(wanted, "name");
     Breakpoint breakpoint;
     if (space != nullptr) breakpoint.addresses = opened_->places.OfFunction(*space, name);
-    told.push_back(Told(wanted, breakpoint, fmt::format("a function '{}'", name)));
+    told.push_back(Told(wanted, breakpoint, fmt::format("a function '{}'", name), budget));
     breakpoints.push_back(std::move(breakpoint));
   }
   breakpoints_.Replace(Breakpoints::Sort::kFunctions, {}, std::move(breakpoints));
@@ -98,6 +136,8 @@ Result<DapServer::Answer> DapServer::SetFunctionBreakpoints(const Json& argument
 }
 
 Result<DapServer::Answer> DapServer::SetInstructionBreakpoints(const Json& arguments) {
+  if (Status status = CheckNumber(arguments); !status) return Fail(status.error());
+  uint64_t budget = kMostDecoded;
   std::vector<Breakpoint> breakpoints;
   Json told = Json::array();
   for (const Json& wanted : MemberOf(arguments, "breakpoints")) {
@@ -106,7 +146,7 @@ Result<DapServer::Answer> DapServer::SetInstructionBreakpoints(const Json& argum
     Breakpoint breakpoint;
     if (address)
       breakpoint.addresses = {*address + static_cast<uint64_t>(NumberIn(wanted, "offset"))};
-    told.push_back(Told(wanted, breakpoint, fmt::format("the address '{}'", reference)));
+    told.push_back(Told(wanted, breakpoint, fmt::format("the address '{}'", reference), budget));
     breakpoints.push_back(std::move(breakpoint));
   }
   breakpoints_.Replace(Breakpoints::Sort::kInstructions, {}, std::move(breakpoints));
@@ -116,6 +156,7 @@ Result<DapServer::Answer> DapServer::SetInstructionBreakpoints(const Json& argum
 Result<DapServer::Answer> DapServer::SetExceptionBreakpoints(const Json& arguments) {
   const Json& filters = MemberOf(arguments, "filters");
   stops_at_losses_ = std::ranges::find(filters, Json("loss")) != filters.end();
+  stops_at_calls_ = std::ranges::find(filters, Json("syscall")) != filters.end();
   return Answer();
 }
 

@@ -39,10 +39,14 @@ uint64_t LengthOf(const Line& line) { return std::max<uint64_t>(line.bytes.size(
 // So many instructions of the function before an address; what lies before it is not known.
 std::vector<Line> LinesBefore(const AddressSpace& space, const FunctionPiece& piece, uint64_t end,
                               size_t wanted, CodeMode mode) {
+  constexpr size_t kMostKept = 4 * size_t{kMostInstructions};
   std::vector<Line> lines;
   if (piece.Holds(end))
-    for (uint64_t at = piece.begin; at < end; at += LengthOf(lines.back()))
+    for (uint64_t at = piece.begin; at < end; at += LengthOf(lines.back())) {
       lines.push_back(LineAt(space, at, mode));
+      if (lines.size() > kMostKept)
+        lines.erase(lines.begin(), lines.end() - static_cast<ptrdiff_t>(wanted + 1));
+    }
   if (lines.size() > wanted)
     lines.erase(lines.begin(), lines.end() - static_cast<ptrdiff_t>(wanted));
   while (lines.size() < wanted) {
@@ -128,6 +132,14 @@ Result<DapServer::Answer> DapServer::Source(const Json& arguments) {
   };
   if (std::ranges::none_of(files, is_it))
     return Fail(ErrorCode::kUsage, fmt::format("the recording's code is not of a file '{}'", path));
+  // What a line names may be a device.
+  constexpr uintmax_t kMostBytes = uintmax_t{16} << 20;
+  std::error_code failed;
+  const bool is_text = std::filesystem::is_regular_file(path, failed) &&
+                       std::filesystem::file_size(path, failed) <= kMostBytes;
+  if (!failed && std::filesystem::exists(path, failed) && !is_text)
+    return Fail(ErrorCode::kUnreadable,
+                fmt::format("'{}' is no file of at most {} MB", path, kMostBytes >> 20));
   const std::ifstream file(path);
   if (!file)
     return Fail(Error(ErrorCode::kUnreadable, fmt::format("'{}' is not on this machine", path))

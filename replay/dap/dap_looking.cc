@@ -16,6 +16,9 @@ namespace flowback::dap {
 namespace {
 
 constexpr char kUnavailable[] = "<unavailable>";
+// Of one answer; and of all that are known at a moment.
+constexpr size_t kMostFrames = 10'000;
+constexpr size_t kMostKnownFrames = size_t{1} << 20;
 
 // Of a frame's scopes; the frame's number follows.
 enum class Scope : uint8_t { kPosition, kRegisters, kLocals };
@@ -78,29 +81,38 @@ Result<DapServer::Answer> DapServer::StackTrace(const Json& arguments) {
   const auto stack =
       opened_->input.stacks.At(machine.index_number(*thread), machine.At(*thread).number);
   if (!stack) return Fail(stack.error());
-  Json frames = Json::array();
-  for (const StackFrame& frame : (*stack)->frames) {
-    const bool is_first = frames.empty();
-    for (const NamedFrame& named : opened_->names.Of(frame)) {
-      Json told = FrameOf(*thread, frame, named, is_first);
-      if (named.is_inlined) told["name"] = told["name"].get<std::string>() + " (inlined)";
-      frames.push_back(std::move(told));
-    }
-    if (!frame.is_handler) continue;
-    frames.push_back({{"id", frames_.size()},
-                      {"name", "<signal handler called>"},
-                      {"line", 0},
-                      {"column", 0},
-                      {"presentationHint", "label"}});
-    frames_.push_back({.thread = *thread});
-  }
-  const size_t total = frames.size();
   const auto first = static_cast<size_t>(std::max<int64_t>(NumberIn(arguments, "startFrame"), 0));
   const int64_t levels = NumberIn(arguments, "levels");
+  const size_t wanted = levels > 0 ? static_cast<size_t>(levels) : kMostFrames;
+  const size_t end = std::min(first, kMostFrames) + std::min(wanted, kMostFrames);
+  const std::vector<StackFrame>& all = (*stack)->frames;
+  if (frames_.size() >= kMostKnownFrames) Forget();
+  Json frames = Json::array();
+  size_t named = 0;
+  for (; named < all.size() && frames.size() < end; ++named)
+    AddFrames(*thread, all[named], named == 0, frames);
+  // Of what has not been named it is not known yet what is inlined in it.
+  const size_t total = frames.size() + (all.size() - named);
   Json part = Json::array();
-  for (size_t i = first; i < total && (levels <= 0 || i - first < static_cast<size_t>(levels)); ++i)
+  for (size_t i = first; i < std::min(frames.size(), end); ++i)
     part.push_back(std::move(frames[i]));
   return Answer{.body = {{"stackFrames", std::move(part)}, {"totalFrames", total}}};
+}
+
+// A frame, those that are inlined in it, and what the kernel put between it and the next one.
+void DapServer::AddFrames(size_t thread, const StackFrame& frame, bool innermost, Json& frames) {
+  for (const NamedFrame& named : opened_->names.Of(frame)) {
+    Json told = FrameOf(thread, frame, named, innermost);
+    if (named.is_inlined) told["name"] = told["name"].get<std::string>() + " (inlined)";
+    frames.push_back(std::move(told));
+  }
+  if (!frame.is_handler) return;
+  frames.push_back({{"id", frames_.size()},
+                    {"name", "<signal handler called>"},
+                    {"line", 0},
+                    {"column", 0},
+                    {"presentationHint", "label"}});
+  frames_.push_back({.thread = thread});
 }
 
 Result<DapServer::Answer> DapServer::Scopes(const Json& arguments) {
@@ -147,7 +159,7 @@ Json DapServer::RegistersOf(const Frame& frame) {
 }
 
 Result<DapServer::Answer> DapServer::Variables(const Json& arguments) {
-  const int64_t reference = NumberIn(arguments, "variablesReference") - 1;
+  const int64_t reference = std::max<int64_t>(NumberIn(arguments, "variablesReference"), 0) - 1;
   const int64_t number = reference / kScopes;
   if (reference < 0 || static_cast<size_t>(number) >= frames_.size())
     return Fail(ErrorCode::kUsage,
@@ -170,18 +182,22 @@ Result<DapServer::Answer> DapServer::Variables(const Json& arguments) {
   return Answer{.body = {{"variables", std::move(told)}}};
 }
 
-// How a signal ended the thread, where the recording says so.
+// The signal that ended the thread; empty: none did, as far as the recording tells.
+std::optional<int> DapServer::EndedBy(size_t thread) const {
+  const int32_t tid = opened_->view.machine().thread(thread).tid;
+  for (const ProcessEnd& end : opened_->view.session().recording().process_ends)
+    if (end.tid == tid && WIFSIGNALED(end.wait_status)) return WTERMSIG(end.wait_status);
+  return std::nullopt;
+}
+
 Result<DapServer::Answer> DapServer::ExceptionInfo(const Json& arguments) {
   const Result<size_t> thread = ThreadIn(arguments);
   if (!thread) return Fail(thread.error());
-  const int32_t tid = opened_->view.machine().thread(*thread).tid;
-  for (const ProcessEnd& end : opened_->view.session().recording().process_ends) {
-    if (end.tid != tid || !WIFSIGNALED(end.wait_status)) continue;
-    const int signal = WTERMSIG(end.wait_status);
-    const char* name = sigabbrev_np(signal);
-    return Answer{.body = {{"exceptionId", name == nullptr ? fmt::format("signal {}", signal)
+  if (const std::optional<int> signal = EndedBy(*thread)) {
+    const char* name = sigabbrev_np(*signal);
+    return Answer{.body = {{"exceptionId", name == nullptr ? fmt::format("signal {}", *signal)
                                                            : fmt::format("SIG{}", name)},
-                           {"description", fmt::format("killed by it: {}", strsignal(signal))},
+                           {"description", fmt::format("killed by it: {}", strsignal(*signal))},
                            {"breakMode", "unhandled"}}};
   }
   return Fail(ErrorCode::kUsage, "no signal ended this thread, as far as the recording tells");

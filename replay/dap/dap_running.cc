@@ -6,7 +6,7 @@
 #include <chrono>
 #include <utility>
 
-#include "base/hex.h"
+#include "base/linux_call_names.h"
 #include "replay/dap/dap_server.h"
 
 namespace flowback::dap {
@@ -31,16 +31,26 @@ std::string_view NameOf(Breakpoints::Sort sort) {
   return "breakpoint";
 }
 
+std::string CallName(uint32_t number, CodeMode mode) {
+  const LinuxAbi abi = mode == CodeMode::kAArch64  ? LinuxAbi::kAArch64
+                       : mode == CodeMode::kX86_64 ? LinuxAbi::kX86_64
+                                                   : LinuxAbi::kI386;
+  const std::string_view name = LinuxCallName(number, abi);
+  return name.empty() ? fmt::format("{}", number) : std::string(name);
+}
+
 }  // namespace
 
 StopMarks DapServer::Marks() const {
-  return {.addresses = breakpoints_.Addresses(), .losses = stops_at_losses_};
+  StopMarks marks{.addresses = breakpoints_.Addresses(), .losses = stops_at_losses_};
+  if (stops_at_calls_) marks.calls.emplace();
+  return marks;
 }
 
-// "{hits}", "{thread}", "{when}" and "{function}" are replaced by what they name.
+// "{hits}", "{thread}", "{time}", "{number}", "{function}" and "{when}" are replaced by what they
+// name.
 std::string DapServer::LogText(const Breakpoint& breakpoint, size_t thread) {
   const MachineThread at = opened_->view.machine().At(thread);
-  std::string text = breakpoint.log;
   const std::vector<std::pair<std::string_view, std::string>> names = {
       {"{hits}", fmt::format("{}", breakpoint.hits)},
       {"{thread}", fmt::format("{}", opened_->view.NumberOf(thread).tid)},
@@ -48,64 +58,79 @@ std::string DapServer::LogText(const Breakpoint& breakpoint, size_t thread) {
       {"{number}", fmt::format("{}", at.number)},
       {"{function}", opened_->view.PlaceText(at)},
       {"{when}", opened_->view.WhenText(thread)}};
-  for (const auto& [name, value] : names)
-    for (size_t found = text.find(name); found != std::string::npos;
-         found = text.find(name, found + value.size()))
-      text.replace(found, name.size(), value);
+  std::string text;
+  for (std::string_view rest = breakpoint.log; !rest.empty();) {
+    const auto name =
+        std::ranges::find_if(names, [&](const auto& each) { return rest.starts_with(each.first); });
+    if (name == names.end()) {
+      text += rest.front();
+      rest.remove_prefix(1);
+    } else {
+      text += name->second;
+      rest.remove_prefix(name->first.size());
+    }
+  }
   return text + "\n";
 }
 
 // The thread has come to the address. Whether a breakpoint there stops it.
 bool DapServer::Visit(uint64_t address, size_t thread) {
-  bool stops = false;
+  stopping_.clear();
   for (const auto& [sort, breakpoint] : breakpoints_.At(address)) {
     ++breakpoint->hits;
     if (breakpoint->condition && !breakpoint->condition->Holds(breakpoint->hits)) continue;
     if (breakpoint->log.empty())
-      stops = true;
+      stopping_.emplace_back(sort, breakpoint->id);
     else
       SendEvent("output", {{"category", "console"}, {"output", LogText(*breakpoint, thread)}});
   }
-  return stops;
+  return !stopping_.empty();
 }
 
 // A breakpoint that only prints does not end a run, which goes on from there.
 Result<MachineStop> DapServer::RunToStop(const Movement& movement, const KeepOn& keep_on) {
+  ReplayedMachine& machine = opened_->view.machine();
+  const MachineMoment origin = machine.moment();
   for (;;) {
     Result<MachineStop> stop = movement.move(Marks(), keep_on);
-    if (!stop || stop->reason != Reason::kAddress) return stop;
-    if (Visit(opened_->view.machine().At(stop->thread).pc, stop->thread)) return stop;
-    if (!keep_on()) return MachineStop{.reason = Reason::kInterrupted, .thread = stop->thread};
+    if (!stop) return stop;
+    if (stop->reason == Reason::kInterrupted || !keep_on()) {
+      machine.To(origin);
+      return MachineStop{.reason = Reason::kInterrupted, .thread = machine.current()};
+    }
+    if (stop->reason != Reason::kAddress) return stop;
+    const uint64_t pc = machine.At(stop->thread).pc;
+    const bool is_call = stops_at_calls_ && (stop->call || breakpoints_.At(pc).empty());
+    if (Visit(pc, stop->thread) || is_call) return stop;
   }
 }
 
 // A step is made first as if there were no breakpoints; then those on its way are visited.
 Result<MachineStop> DapServer::StepToStop(const Movement& movement, const KeepOn& keep_on) {
   ReplayedMachine& machine = opened_->view.machine();
-  const size_t thread = *movement.steps;
-  const auto go_to = [&](uint64_t number) {
-    if (!machine.ToInstruction(thread, number)) machine.ToEnd(thread);
-  };
-  const uint64_t begin = machine.At(thread).number;
+  const MachineMoment origin = machine.moment();
+  const uint64_t begin = machine.At(*movement.steps).number;
   Result<MachineStop> step = movement.move({.losses = stops_at_losses_}, keep_on);
+  if (step && step->reason == Reason::kInterrupted) machine.To(origin);
   const StopMarks marks{.addresses = breakpoints_.Addresses()};
   if (!step || step->reason == Reason::kInterrupted || marks.empty()) return step;
-  const uint64_t end = machine.At(thread).number;
-  go_to(end);
   const MachineMoment last = machine.moment();
-  go_to(begin);
+  machine.To(origin);
   const bool forward = movement.direction == Direction::kForward;
   for (;;) {
     const MachineStop stop = machine.Continue(movement.direction, marks, std::nullopt, keep_on);
     if (stop.reason == Reason::kInterrupted) {
-      go_to(begin);
+      machine.To(origin);
       return stop;
     }
     const bool is_behind = forward ? last < machine.moment() : machine.moment() < last;
     if (stop.reason != Reason::kAddress || is_behind) break;
-    if (Visit(machine.At(stop.thread).pc, stop.thread)) return stop;
+    const MachineThread at = machine.At(stop.thread);
+    // The place that the step begins at is no visit.
+    if (stop.thread == *movement.steps && at.number == begin) continue;
+    if (Visit(at.pc, stop.thread)) return stop;
   }
-  go_to(end);
+  machine.To(last);
   return step;
 }
 
@@ -129,7 +154,7 @@ DapServer::Answer DapServer::Run(Json body, Movement movement) {
             if (!progress.empty()) SendEvent("progressEnd", {{"progressId", progress}});
             if (stop) return TellStop(*stop);
             Complain(stop.error().message());
-            Stopped("exception", opened_->view.machine().current(), stop.error().message());
+            Stopped("error", opened_->view.machine().current(), stop.error().message());
           }};
 }
 
@@ -142,23 +167,32 @@ void DapServer::Stopped(std::string_view reason, size_t thread, const std::strin
   SendEvent("stopped", std::move(body));
 }
 
+// The thread is at a breakpoint, or before a system call.
+void DapServer::TellVisit(const MachineStop& stop) {
+  const MachineThread at = opened_->view.machine().At(stop.thread);
+  Json ids = Json::array();
+  std::string_view reason = "system call";
+  for (const auto& [sort, id] : stopping_) {
+    ids.push_back(id);
+    reason = NameOf(sort);
+  }
+  std::string description = opened_->view.WhenText(stop.thread);
+  if (ids.empty() && stop.call)
+    description = fmt::format("before the call {}: {}", CallName(*stop.call, at.instruction.mode),
+                              description);
+  Stopped(reason, stop.thread, description, {{"hitBreakpointIds", ids}});
+}
+
 void DapServer::TellStop(const MachineStop& stop) {
   const gdb::MachineView& view = opened_->view;
   const size_t thread = stop.thread;
+  if (stop.loss && stop.reason != Reason::kLoss) Complain(view.LossText(*stop.loss));
   if (stop.unknown) Complain("what ran between here and there was not recorded");
   switch (stop.reason) {
     case Reason::kStep:
       return Stopped("step", thread, view.WhenText(thread));
-    case Reason::kAddress: {
-      Json ids = Json::array();
-      std::string_view reason = "breakpoint";
-      for (const auto& [sort, breakpoint] :
-           breakpoints_.At(opened_->view.machine().At(thread).pc)) {
-        ids.push_back(breakpoint->id);
-        reason = NameOf(sort);
-      }
-      return Stopped(reason, thread, view.WhenText(thread), {{"hitBreakpointIds", ids}});
-    }
+    case Reason::kAddress:
+      return TellVisit(stop);
     case Reason::kLoss: {
       const std::string text = stop.loss ? view.LossText(*stop.loss) : "flow is missing here";
       Complain(text);
@@ -169,6 +203,7 @@ void DapServer::TellStop(const MachineStop& stop) {
     case Reason::kBegin:
       return Stopped("begin", thread, "at the begin of the recording");
     case Reason::kEnd:
+      if (EndedBy(thread)) return Stopped("exception", thread, view.WhenText(thread));
       return Stopped("end", thread, "at the end of the recording");
     case Reason::kInterrupted:
       was_interrupted_ = true;
@@ -197,16 +232,17 @@ Result<DapServer::Answer> DapServer::ContinueBack(const Json& arguments) {
 }
 
 // One instruction, or with kOver all that it calls.
-MachineStop DapServer::StepInstruction(size_t thread, CallsOnTheWay calls, const StopMarks& marks,
-                                       const KeepOn& keep_on) {
+Result<MachineStop> DapServer::StepInstruction(size_t thread, CallsOnTheWay calls,
+                                               const StopMarks& marks, const KeepOn& keep_on) {
   ReplayedMachine& machine = opened_->view.machine();
   const CursorInstruction instruction = machine.At(thread).instruction;
   const bool is_call =
       instruction.last_of_run && (instruction.last == InstructionClass::kCall ||
                                   instruction.last == InstructionClass::kIndirectCall);
   MachineStop stop = machine.Step(thread, Direction::kForward, marks, keep_on, Others::kMayStop);
-  if (stop.reason != Reason::kStep || !is_call || calls == CallsOnTheWay::kInto) return stop;
-  return opened_->steps.Out(thread, marks, keep_on).value_or(stop);
+  const bool goes_in = is_call && instruction.next == machine.At(thread).pc && !stop.loss;
+  if (stop.reason != Reason::kStep || !goes_in || calls == CallsOnTheWay::kInto) return stop;
+  return opened_->steps.Out(thread, marks, keep_on);
 }
 
 Result<DapServer::Answer> DapServer::StepThread(const Json& arguments, CallsOnTheWay calls) {
@@ -268,7 +304,7 @@ Result<DapServer::Answer> DapServer::Pause(const Json& /*arguments*/) {
 Result<DapServer::Answer> DapServer::GoToTargets(const Json& arguments) {
   targets_.clear();
   const AddressSpace* space = Space();
-  const auto line = static_cast<uint32_t>(NumberIn(arguments, "line") + (lines_from_1_ ? 0 : 1));
+  const uint32_t line = LineIn(arguments);
   const auto code =
       space == nullptr
           ? std::nullopt
@@ -294,11 +330,12 @@ Result<DapServer::Answer> DapServer::GoTo(const Json& arguments) {
     return Fail(ErrorCode::kUsage, fmt::format("there is no target {}", id));
   const Target target = targets_[static_cast<size_t>(id)];
   ReplayedMachine& machine = opened_->view.machine();
-  const uint64_t before = machine.At(*thread).number;
+  const MachineMoment before = machine.moment();
   const MachineStop stop =
       machine.Continue(target.direction, {.addresses = target.addresses}, *thread, keep_on_);
   if (stop.reason != Reason::kAddress) {
-    if (!machine.ToInstruction(*thread, before)) machine.ToEnd(*thread);
+    machine.To(before);
+    if (stop.reason == Reason::kInterrupted) return Fail(ErrorCode::kUsage, "interrupted");
     return Fail(ErrorCode::kUsage,
                 fmt::format("the thread does not come to line {} {}", target.line,
                             target.direction == Direction::kForward ? "again" : "before"));

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "base/hex.h"
@@ -40,7 +41,11 @@ Json Capabilities() {
            {{{"filter", "loss"},
              {"label", "Missing flow"},
              {"description", "Stop where the trace has no record of what ran"},
-             {"default", true}}}}};
+             {"default", true}},
+            {{"filter", "syscall"},
+             {"label", "System calls"},
+             {"description", "Stop before each system call"},
+             {"default", false}}}}};
 }
 
 }  // namespace
@@ -166,7 +171,10 @@ Result<DapServer::Answer> DapServer::Launch(const Json& arguments) {
 Result<DapServer::Answer> DapServer::ConfigurationDone(const Json& /*arguments*/) {
   return Answer{.then = [this] {
     const size_t thread = opened_->view.machine().current();
-    Stopped("entry", thread, opened_->view.WhenText(thread));
+    const MachineThread at = opened_->view.machine().At(thread);
+    const bool is_last = at.number + 1 >= opened_->view.machine().thread(thread).instructions;
+    const bool died = is_last && EndedBy(thread);
+    Stopped(died ? "exception" : "entry", thread, opened_->view.WhenText(thread));
   }};
 }
 
@@ -180,7 +188,10 @@ Result<DapServer::Answer> DapServer::Cancel(const Json& /*arguments*/) { return 
 
 // The console's commands. Expressions of the program have no values.
 Result<DapServer::Answer> DapServer::Evaluate(const Json& arguments) {
-  const std::string text = TextIn(arguments, "expression");
+  std::string text = TextIn(arguments, "expression");
+  text.erase(0, std::min(text.find_first_not_of(" \t\n"), text.size()));
+  if (constexpr std::string_view kWord = "monitor "; text.starts_with(kWord))
+    text.erase(0, kWord.size());
   const std::string context = TextIn(arguments, "context");
   if (context == "hover" || context == "watch" || context == "variables")
     return Fail(ErrorCode::kUnsupported,
@@ -190,13 +201,21 @@ Result<DapServer::Answer> DapServer::Evaluate(const Json& arguments) {
   if (id >= 0 && static_cast<size_t>(id) < frames_.size()) thread = frames_[id].thread;
   const gdb::ThreadNumber number = opened_->view.NumberOf(thread);
   opened_->monitor.Answer(fmt::format("Hgp{:x}.{:x}", number.pid, number.tid));
-  const bool moves = text.starts_with("goto ");
+  const MachineMoment before = opened_->view.machine().moment();
   const std::string answer = TextOf(opened_->monitor.Answer("qRcmd," + gdb::HexOf(text)));
+  const bool moves = !(before == opened_->view.machine().moment());
+  if (moves) Forget();
   return Answer{.body = {{"result", answer}, {"variablesReference", 0}}, .then = [this, moves] {
                   if (!moves) return;
                   const size_t now = opened_->view.machine().current();
                   Stopped("goto", now, opened_->view.WhenText(now));
                 }};
+}
+
+uint32_t DapServer::LineIn(const Json& arguments) const {
+  const int64_t most = std::numeric_limits<int32_t>::max();
+  return static_cast<uint32_t>(std::clamp<int64_t>(NumberIn(arguments, "line"), 0, most) +
+                               (lines_from_1_ ? 0 : 1));
 }
 
 Result<size_t> DapServer::ThreadIn(const Json& arguments) const {

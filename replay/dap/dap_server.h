@@ -13,6 +13,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "flowback/base/error.h"
@@ -117,11 +118,12 @@ class DapServer {
   Result<MachineStop> StepToStop(const Movement& movement, const KeepOn& keep_on);
   Result<Answer> RunThread(const Json& arguments, Direction direction);
   Result<Answer> StepThread(const Json& arguments, CallsOnTheWay calls);
-  MachineStop StepInstruction(size_t thread, CallsOnTheWay calls, const StopMarks& marks,
-                              const KeepOn& keep_on);
+  Result<MachineStop> StepInstruction(size_t thread, CallsOnTheWay calls, const StopMarks& marks,
+                                      const KeepOn& keep_on);
   bool Visit(uint64_t address, size_t thread);
   std::string LogText(const Breakpoint& breakpoint, size_t thread);
   void TellStop(const MachineStop& stop);
+  void TellVisit(const MachineStop& stop);
   void Stopped(std::string_view reason, size_t thread, const std::string& description,
                Json body = Json::object());
   StopMarks Marks() const;
@@ -131,8 +133,9 @@ class DapServer {
   Result<Answer> SetFunctionBreakpoints(const Json& arguments);
   Result<Answer> SetInstructionBreakpoints(const Json& arguments);
   Result<Answer> SetExceptionBreakpoints(const Json& arguments);
-  Json Told(const Json& wanted, Breakpoint& breakpoint, const std::string& place);
-  bool NeverRan(const Breakpoint& breakpoint);
+  Json Told(const Json& wanted, Breakpoint& breakpoint, const std::string& place, uint64_t& budget);
+  std::string NeverRanText(const std::string& place) const;
+  bool NeverRan(const Breakpoint& breakpoint, uint64_t& budget);
   const AddressSpace* Space();
 
   // dap_looking.cc: what is at hand.
@@ -141,7 +144,9 @@ class DapServer {
   Result<Answer> Scopes(const Json& arguments);
   Result<Answer> Variables(const Json& arguments);
   Result<Answer> ExceptionInfo(const Json& arguments);
+  std::optional<int> EndedBy(size_t thread) const;
   static Json SourceOf(std::string_view file);
+  void AddFrames(size_t thread, const StackFrame& frame, bool innermost, Json& frames);
   Json FrameOf(size_t thread, const StackFrame& frame, const NamedFrame& named, bool innermost);
   Json PositionOf(size_t thread);
   Json RegistersOf(const Frame& frame);
@@ -153,6 +158,8 @@ class DapServer {
   Result<Answer> Source(const Json& arguments);
 
   Result<size_t> ThreadIn(const Json& arguments) const;
+  // The line of a source, counted from 1.
+  uint32_t LineIn(const Json& arguments) const;
   void Forget() { frames_.clear(); }
 
   const Open open_;
@@ -161,10 +168,12 @@ class DapServer {
   std::optional<Opened> opened_;
   Breakpoints breakpoints_;
   std::vector<Frame> frames_;
+  std::vector<std::pair<Breakpoints::Sort, int64_t>> stopping_;  // those of the last visit
   std::vector<Target> targets_;
   int64_t next_message_ = 1;
   int64_t next_progress_ = 1;
   bool stops_at_losses_ = true;
+  bool stops_at_calls_ = false;  // system calls
   bool shows_progress_ = false;
   bool lines_from_1_ = true;
   bool was_interrupted_ = false;  // by a pause that has not been answered yet

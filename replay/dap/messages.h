@@ -15,7 +15,7 @@ namespace flowback::dap {
 
 using Json = nlohmann::json;
 
-inline constexpr size_t kMostMessageBytes = size_t{16} << 20;
+inline constexpr size_t kMostMessageBytes = size_t{1} << 20;
 inline constexpr size_t kMostHeaderBytes = size_t{4} << 10;
 
 // One thing that the client sent.

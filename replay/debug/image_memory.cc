@@ -91,6 +91,13 @@ std::optional<uint64_t> BiasOf(const CodeMapping& mapping, const ImageLayout& la
   return bias;
 }
 
+// As much of the segment as the file has.
+ImageSegment Within(Bytes file, ImageSegment segment) {
+  const uint64_t left = file.size() - std::min<uint64_t>(segment.file_offset, file.size());
+  segment.size = std::min(segment.size, left);
+  return segment;
+}
+
 }  // namespace
 
 ImageLayout ReadLayout(Bytes file) {
@@ -107,12 +114,15 @@ ImageLayout ReadLayout(Bytes file) {
   const uint64_t table = numbers.Word(layout.is_64 ? 32 : 28);
   layout.header_size = static_cast<uint16_t>(numbers.At(layout.is_64 ? 54 : 42, 2));
   layout.header_count = static_cast<uint16_t>(numbers.At(layout.is_64 ? 56 : 44, 2));
+  // What a file says of itself need not be so.
+  if (layout.header_size != (layout.is_64 ? 56 : 32)) layout.header_count = 0;
   std::optional<ImageSegment> dynamic;
   for (uint64_t i = 0; i < layout.header_count; ++i) {
     const ProgramHeader header = HeaderAt(numbers, table + i * layout.header_size, layout.is_64);
-    if (header.type == kLoad) layout.segments.push_back(header.segment);
+    if (header.type == kLoad) layout.segments.push_back(Within(file, header.segment));
     if (header.type == kDynamic) dynamic = header.segment;
-    if (header.type == kInterpreter) layout.interpreter = TextAt(file, header.segment);
+    if (header.type == kInterpreter && layout.interpreter.empty())
+      layout.interpreter = TextAt(file, header.segment);
   }
   if (dynamic) layout.dynamic = dynamic->address;
   layout.is_program =

@@ -75,6 +75,11 @@ class ReplayedMachine {
   // To the first place of the current thread, or its last one, before or behind all the others.
   void ToBegin() { ToBegin(current()); }
   void ToEnd() { ToEnd(current()); }
+  // To a moment that the machine had.
+  void To(const MachineMoment& moment) {
+    moment_ = moment;
+    others_from_.reset();
+  }
   void ToBegin(size_t thread);
   void ToEnd(size_t thread);
   // To the first place of any thread whose time is not before `tsc`; behind all, if there is none.

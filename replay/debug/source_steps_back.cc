@@ -60,8 +60,9 @@ bool SourceSteps::MayChangeCall(const CursorInstruction& instruction) const {
 // the call of `now`, unless that may have changed, only the place is looked up.
 Result<SourceSteps::Stop> SourceSteps::StepBack(const Way& way, const Here& from, Here& now,
                                                 Relation& relation) {
-  const MachineStop stop =
+  MachineStop stop =
       machine_.Step(way.thread, Direction::kBackward, way.marks, way.keep_on, Others::kMayStop);
+  if (way.marks.losses && stop.loss) stop.reason = Reason::kLoss;
   if (stop.reason != Reason::kStep) return Stop(stop);
   const MachineThread at = machine_.At(way.thread);
   const bool is_in_call = !now.calls.empty() && at.number >= now.calls.back().instructions_before;
@@ -127,8 +128,11 @@ Result<MachineStop> SourceSteps::BackToBegin(const Way& way, const Here& line) {
     if (*stepped) return stay();
     if (relation == Relation::kDeeper) {
       const Call& call = now.calls[line.calls.size()];
-      const bool is_of_line =
-          call.site != 0 && PlaceAt(line.space, call.site).SameLineAs(line.place);
+      // A call that took another one's place by a jump was made where that returns to.
+      const uint64_t made_at = call.resume != 0           ? call.resume
+                               : call.return_address != 0 ? call.return_address - 1
+                                                          : call.site;
+      const bool is_of_line = made_at != 0 && PlaceAt(line.space, made_at).SameLineAs(line.place);
       if (!is_of_line) return stay();
       const Result<Stop> ran = RunBackOut(way, now, line.calls.size());
       if (!ran) return Fail(ran.error());

@@ -55,10 +55,8 @@ std::string GdbFiles::Open(std::string_view rest) {
   rest.remove_prefix(comma + 1);
   if (TakeHex(rest).value_or(kWriting) & kWriting) return Failed(kPermission);
   if (open_.size() >= kMostOpen) return Failed(kTooManyOpen);
-  const auto& images = session_.code().images();
-  const auto image = std::ranges::find_if(
-      images, [&](const ImageStatus& status) { return status.usable && status.path == *path; });
-  if (image == images.end()) return Failed(kNoSuchFile);
+  const ImageStatus* image = Find(*path);
+  if (image == nullptr) return Failed(kNoSuchFile);
   auto file = MappedFile::Open(image->file);
   if (!file) return Failed(kNoSuchFile);
   open_[next_] = *std::move(file);

@@ -51,7 +51,14 @@ def check_breakpoints(client, source):
     client.event("stopped")
     assert client.run("continue", threadId=thread)["reason"] == "instruction breakpoint"
     client.body("setInstructionBreakpoints", breakpoints=[])
+    client.body("setExceptionBreakpoints", filters=["syscall"])
+    stop = client.run("reverseContinue", threadId=thread)
+    assert stop["reason"] == "system call" and "before the call" in stop["description"], stop
     client.body("setExceptionBreakpoints", filters=[])
+    assert client.run("continue", threadId=thread)["reason"] == "exception"
+    client.body("setInstructionBreakpoints", breakpoints=[{"instructionReference": reference}])
+    client.run("reverseContinue", threadId=thread)
+    client.body("setInstructionBreakpoints", breakpoints=[])
 
 
 def check_looking(client, source):

@@ -59,7 +59,7 @@ void AskAsGdb(Replayed& replayed, std::string_view bytes) {
 }
 
 void AskAsEditor(Replayed& replayed, std::string_view bytes) {
-  constexpr std::array<const char*, 24> kCommands = {"initialize",
+  constexpr std::array<const char*, 29> kCommands = {"initialize",
                                                      "launch",
                                                      "configurationDone",
                                                      "evaluate",
@@ -82,7 +82,12 @@ void AskAsEditor(Replayed& replayed, std::string_view bytes) {
                                                      "variables",
                                                      "disassemble",
                                                      "source",
-                                                     "exceptionInfo"};
+                                                     "exceptionInfo",
+                                                     "loadedSources",
+                                                     "attach",
+                                                     "cancel",
+                                                     "disconnect",
+                                                     "terminate"};
   size_t sent = 0;
   dap::DapServer server(
       [&](const dap::Wanted&) -> Result<const gdb::ServerInput*> { return &replayed.input; },
