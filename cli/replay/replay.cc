@@ -56,7 +56,7 @@ void AddReplayOptions(CLI::App& app, ReplayOptions& options, ReaderWords& words)
   app.add_flag("--gdb-init", options.gdb_init,
                "print the Python text that gdb needs for call stacks; stands alone");
   app.footer(
-      "Words after -- go to gdb. `flowback help replay` shows how to step backward, and what a "
+      "Words after -- go to gdb. `flowback help backward` shows how to step backward, and what a "
       "replay can't tell.");
 }
 

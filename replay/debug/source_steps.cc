@@ -146,12 +146,59 @@ Result<SourceSteps::Stop> SourceSteps::GoInto(const Way& way, Here& now) {
     if (!next) return Fail(next.error());
     now = *std::move(next);
   }
+  Result<Stop> resolved = PassResolver(way, now);
+  if (!resolved || *resolved) return resolved;
   const bool is_handler = !now.calls.empty() && now.calls.back().entry == CallEntry::kHandler;
   if (!now.place.known() || is_handler) return Stop();
   return PassProlog(way, now);
 }
 
-// A function's first line with something of its own comes behind the code that every function has.
+bool SourceSteps::HasName(const Here& here) const {
+  return here.space == nullptr || here.place.known() ||
+         session_.symbols().Find(*here.space, here.pc).has_value();
+}
+
+// Whether the thread is where the dynamic linker finds the function that a stub leads to: by name,
+// or, where the linker has no names, because it is the linker's.
+bool SourceSteps::IsInResolver(const Here& here) const {
+  if (here.space == nullptr) return false;
+  if (const auto symbol = session_.symbols().Find(*here.space, here.pc))
+    return symbol->name.starts_with("_dl_runtime_resolve");
+  const CodeMapping* mapping = here.space->Find(here.pc);
+  return mapping != nullptr && mapping->section->name().contains("ld-linux");
+}
+
+// At the first call of a function of a library, the stub leads to the dynamic linker, over code at
+// the table's begin that has no name. The linker finds the function and jumps there.
+Result<SourceSteps::Stop> SourceSteps::PassResolver(const Way& way, Here& now) {
+  constexpr int kMostUnnamed = 8;
+  int unnamed = 0;
+  for (;;) {
+    const FunctionPiece piece = session_.functions().Find(now.space, now.pc);
+    const bool is_resolver = IsInResolver(now);
+    if (!is_resolver && (HasName(now) || ++unnamed > kMostUnnamed)) return Stop();
+    const size_t depth = now.calls.size();
+    const AddressRange range = piece.Holds(now.pc) ? AddressRange{piece.begin, piece.end}
+                                                   : AddressRange{now.pc, now.pc + 1};
+    const MachineStop stop =
+        machine_.StepOut(way.thread, range, way.marks, way.keep_on, Others::kMayStop);
+    if (stop.reason != Reason::kStep) return Stop(stop);
+    if (Status status = LookAgain(way, now); !status) return Fail(status.error());
+    if (!is_resolver || now.calls.size() <= depth) continue;
+    Result<Stop> ran = RunOut(way, now, depth);
+    if (!ran || *ran) return ran;
+    if (Status status = LookAgain(way, now); !status) return Fail(status.error());
+  }
+}
+
+Status SourceSteps::LookAgain(const Way& way, Here& now) {
+  Result<Here> looked = Look(way.thread);
+  if (!looked) return Fail(looked.error());
+  now = *std::move(looked);
+  return {};
+}
+
+// Steps over the prologue, to the first line of the body.
 Result<SourceSteps::Stop> SourceSteps::PassProlog(const Way& way, const Here& entered) {
   if (entered.calls.empty() || entered.calls.back().entry_ip != entered.pc)
     return Stop(Done(way.thread));

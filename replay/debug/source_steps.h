@@ -70,6 +70,10 @@ class SourceSteps {
   bool IsNextLine(const Way& way, const Here& from, const Here& now);
   Result<Stop> PassCalls(const Way& way, const Here& from, Here& now, Relation& relation);
   Result<Stop> GoInto(const Way& way, Here& now);
+  bool HasName(const Here& here) const;
+  bool IsInResolver(const Here& here) const;
+  Result<Stop> PassResolver(const Way& way, Here& now);
+  Status LookAgain(const Way& way, Here& now);
   Result<Stop> PassProlog(const Way& way, const Here& entered);
   // Until the call at that depth has been left.
   Result<Stop> RunOut(const Way& way, const Here& from, size_t depth);

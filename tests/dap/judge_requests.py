@@ -111,6 +111,28 @@ def check_crash(client):
     assert told["exceptionId"] == "SIGSEGV", told
 
 
+def peak_megabytes(client):
+    for line in open(f"/proc/{client.program.pid}/status"):
+        if line.startswith("VmHWM:"):
+            return int(line.split()[1]) // 1024
+    return 0
+
+
+def check_memory(client, flowback):
+    """The worst message of its size; docs/bounds.md. Sanitizers keep what is freed."""
+    if b"__asan_init" in open(flowback, "rb").read():
+        return
+    before = peak_megabytes(client)
+    for _ in range(5):
+        client.send_bytes(b"[" * (1 << 20))
+    client.ask("threads")
+    assert peak_megabytes(client) - before < 180, (before, peak_megabytes(client))
+    wanted = [{"line": 1}] * 5000
+    refused(client, "setBreakpoints", "more than", source={"path": "x.c"}, breakpoints=wanted)
+    refused(client, "setBreakpoints", "log message", source={"path": "x.c"},
+            breakpoints=[{"line": 1, "logMessage": "x" * 5000}])
+
+
 def check_rubbish(client):
     client.send_bytes(b"[1, 2]")
     client.send_bytes(b"{]")
@@ -144,6 +166,7 @@ def main():
         check_looking(client, source)
         check_goto(client, source)
         check_crash(client)
+        check_memory(client, flowback)
         check_rubbish(client)
         # A client that goes away.
         client = Client(command)

@@ -110,6 +110,41 @@ def check_stacks(client, listing, thread):
         same(f"lines of the frames at #{number}", got, wanted)
 
 
+def check_library(flowback, compiler, folder):
+    """Into a function of a library: at its first call, which the dynamic linker binds, and at the next."""
+    source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "programs", "library.c")
+    library, program = os.path.join(folder, "libmine.so"), os.path.join(folder, "caller")
+    recording = os.path.join(folder, "caller.data")
+    subprocess.run([compiler, "-g", "-O0", "-fPIC", "-shared", "-o", library, source], check=True)
+    subprocess.run([compiler, "-g", "-O0", "-DPROGRAM", "-Wl,-z,lazy", "-o", program, source, library,
+                    "-Wl,-rpath," + folder], check=True)
+    subprocess.run([flowback, "record", "-q", "--engine", "emulate", "-o", recording, "--", program])
+    client = Client([flowback, "replay", "--dap", "--cache-dir", os.path.join(folder, "cache")])
+    client.open(recording)
+    client.start()
+    thread = client.body("threads")["threads"][0]["id"]
+    texts = open(source).read().splitlines()
+    calls = [i + 1 for i, text in enumerate(texts) if "+= mine" in text]
+    body = next(i + 1 for i, text in enumerate(texts) if "int more" in text)
+    for line in calls:
+        client.body("evaluate", expression="goto begin", context="repl")
+        client.event("stopped")
+        client.body("setBreakpoints", source={"path": source}, breakpoints=[{"line": line}])
+        client.run("continue", threadId=thread)
+        client.run("stepIn", threadId=thread)
+        frames = client.body("stackTrace", threadId=thread)["stackFrames"]
+        got = [(frame["name"], frame["line"]) for frame in frames[:2]]
+        same(f"into the library from line {line}", got, [("mine", body), ("main", line)])
+        client.run("stepOut", threadId=thread)
+        client.run("stepBack", threadId=thread)
+        frame = client.body("stackTrace", threadId=thread)["stackFrames"][0]
+        same("back to the begin of the line", (frame["name"], frame["line"]), ("main", line))
+        same("the same instruction", frame["instructionPointerReference"],
+             client.body("setBreakpoints", source={"path": source},
+                         breakpoints=[{"line": line}])["breakpoints"][0]["instructionReference"])
+    assert client.close() == 0
+
+
 def main():
     flowback, compiler, source = sys.argv[1:]
     with tempfile.TemporaryDirectory() as folder:
@@ -125,6 +160,7 @@ def main():
         check_stacks(client, listing, thread)
         check_breakpoints(client, listing, source, thread)
         assert client.close() == 0
+        check_library(flowback, compiler, folder)
     print("steps as the listing says:", ", ".join(f"{n} {name}" for name, n in made.items()))
 
 
