@@ -247,6 +247,8 @@ TEST_F(ReplayTest, HasTheValuesOfACoreDumpAtItsPlaceOnly) {
       RunShell(folder_, std::string(TEST_CC) +
                             " -g -O0 -static " PROGRAMS
                             "/crash.c -o program && ulimit -c unlimited && "
+                            // A sanitizer would keep the programs that it starts from dumping.
+                            "ASAN_OPTIONS=$ASAN_OPTIONS:disable_coredump=0 "
                             "$F record --engine step -o recording -- ./program; mv core* dump");
   ASSERT_EQ(recorded.status, 0) << recorded.err;
   folder_.Write(
