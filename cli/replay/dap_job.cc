@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <signal.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,6 +15,7 @@
 
 #include "cli/options/arguments.h"
 #include "cli/reading/stream_report.h"
+#include "cli/replay/end_signals.h"
 #include "cli/replay/gdb_listener.h"
 #include "cli/text/status.h"
 
@@ -23,16 +23,6 @@ namespace flowback::cli {
 namespace {
 
 constexpr size_t kMostWaiting = 64;
-
-// Ctrl-C and the like end the program by themselves no more: the descriptor becomes readable.
-Descriptor EndSignals() {
-  sigset_t ends;
-  sigemptyset(&ends);
-  sigaddset(&ends, SIGINT);
-  sigaddset(&ends, SIGTERM);
-  sigprocmask(SIG_BLOCK, &ends, nullptr);
-  return Descriptor(signalfd(-1, &ends, SFD_CLOEXEC));
-}
 
 // Whether a message is about ending a run that is under way.
 bool EndsRun(const dap::ReceivedMessage& received) {

@@ -4,14 +4,13 @@
 #include <errno.h>
 #include <fmt/format.h>
 #include <poll.h>
-#include <signal.h>
-#include <sys/signalfd.h>
 
 #include <array>
 #include <cstdio>
 #include <utility>
 
 #include "cli/options/arguments.h"
+#include "cli/replay/end_signals.h"
 #include "cli/replay/gdb_connection.h"
 #include "cli/replay/gdb_program.h"
 #include "cli/text/status.h"
@@ -54,12 +53,7 @@ Status ReplayJob::RunServer() {
     Warn(
         fmt::format("whoever can reach {} can read this recording and its files", listener->name()),
         {"leave --listen out, and reach the port by ssh -L"});
-  sigset_t ends;
-  sigemptyset(&ends);
-  sigaddset(&ends, SIGINT);
-  sigaddset(&ends, SIGTERM);
-  sigprocmask(SIG_BLOCK, &ends, nullptr);
-  const Descriptor until(signalfd(-1, &ends, SFD_CLOEXEC));
+  const Descriptor until = EndSignals();
   std::fputs(fmt::format("listening: gdb -iex 'source flowback-gdb.py' -ex 'target remote {}'\n"
                          "flowback replay --gdb-init > flowback-gdb.py makes that file\n",
                          listener->name())

@@ -127,10 +127,7 @@ Result<DapServer::Answer> DapServer::Source(const Json& arguments) {
   const AddressSpace* space = Space();
   const std::vector<std::string> files =
       space == nullptr ? std::vector<std::string>() : opened_->places.Files(*space);
-  const auto is_it = [&](const std::string& file) {
-    return TextIn(SourceOf(file), "path") == path;
-  };
-  if (std::ranges::none_of(files, is_it))
+  if (!std::ranges::binary_search(files, path))
     return Fail(ErrorCode::kUsage, fmt::format("the recording's code is not of a file '{}'", path));
   // What a line names may be a device.
   constexpr uintmax_t kMostBytes = uintmax_t{16} << 20;

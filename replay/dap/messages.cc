@@ -7,6 +7,9 @@
 #include <cctype>
 #include <limits>
 
+#include "base/text_words.h"
+#include "replay/symbols/source_text.h"
+
 namespace flowback::dap {
 namespace {
 
@@ -18,23 +21,6 @@ std::string Lower(std::string_view text) {
   std::string lower(text);
   std::ranges::transform(lower, lower.begin(), [](unsigned char c) { return std::tolower(c); });
   return lower;
-}
-
-std::string_view Trimmed(std::string_view text) {
-  const size_t begin = text.find_first_not_of(" \t");
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(" \t") - begin + 1);
-}
-
-std::optional<size_t> LengthIn(std::string_view digits) {
-  constexpr size_t kMostDigits = 12;
-  if (digits.empty() || digits.size() > kMostDigits) return std::nullopt;
-  size_t length = 0;
-  for (const char c : digits) {
-    if (c < '0' || c > '9') return std::nullopt;
-    length = length * 10 + static_cast<size_t>(c - '0');
-  }
-  return length;
 }
 
 }  // namespace
@@ -57,8 +43,8 @@ std::optional<ReceivedMessage> MessageReader::ReadHeader() {
     lines.remove_prefix(std::min(line_end + kEndOfLine.size(), lines.size()));
     const size_t colon = line.find(':');
     if (colon == std::string_view::npos) return bad("a line of a message's header has no colon");
-    if (Lower(Trimmed(line.substr(0, colon))) != kLength) continue;
-    length_ = LengthIn(Trimmed(line.substr(colon + 1)));
+    if (Lower(symbols::Trimmed(line.substr(0, colon))) != kLength) continue;
+    length_ = Number(symbols::Trimmed(line.substr(colon + 1)), 10);
     if (!length_) return bad("a message's Content-Length is no number");
   }
   if (!length_) return bad("a message's header has no Content-Length");

@@ -89,9 +89,7 @@ Result<MachineStop> SourceSteps::Next(size_t thread, CallsOnTheWay calls, const 
     const MachineStop stop =
         machine_.StepOut(thread, RangeOf(now), marks, keep_on, Others::kMayStop);
     if (stop.reason != Reason::kStep) return stop;
-    Result<Here> next = Look(thread);
-    if (!next) return Fail(next.error());
-    now = *std::move(next);
+    if (Status status = LookAgain(way, now); !status) return Fail(status.error());
     Relation relation = RelationOf(from, now);
     if (relation == Relation::kDeeper || relation == Relation::kReplaced) {
       const Result<Stop> passed = PassCalls(way, from, now, relation);
@@ -126,9 +124,7 @@ Result<SourceSteps::Stop> SourceSteps::PassCalls(const Way& way, const Here& fro
     Result<Stop> ran = RunOut(way, now, depth);
     if (!ran || *ran) return ran;
   }
-  Result<Here> after = Look(way.thread);
-  if (!after) return Fail(after.error());
-  now = *std::move(after);
+  if (Status status = LookAgain(way, now); !status) return Fail(status.error());
   relation = RelationOf(from, now);
   return Stop();
 }
@@ -142,9 +138,7 @@ Result<SourceSteps::Stop> SourceSteps::GoInto(const Way& way, Here& now) {
     const MachineStop stop = machine_.StepOut(way.thread, {piece.begin, piece.end}, way.marks,
                                               way.keep_on, Others::kMayStop);
     if (stop.reason != Reason::kStep) return Stop(stop);
-    Result<Here> next = Look(way.thread);
-    if (!next) return Fail(next.error());
-    now = *std::move(next);
+    if (Status status = LookAgain(way, now); !status) return Fail(status.error());
   }
   Result<Stop> resolved = PassResolver(way, now);
   if (!resolved || *resolved) return resolved;
@@ -265,9 +259,7 @@ Result<SourceSteps::Stop> SourceSteps::RunOutToLines(const Way& way, Here& now) 
       return Stop(machine_.Continue(Direction::kForward, way.marks, Only(way), way.keep_on));
     Result<Stop> ran = RunOut(way, now, now.calls.size() - 1);
     if (!ran || *ran) return ran;
-    Result<Here> next = Look(way.thread);
-    if (!next) return Fail(next.error());
-    now = *std::move(next);
+    if (Status status = LookAgain(way, now); !status) return Fail(status.error());
   }
   return Stop();
 }

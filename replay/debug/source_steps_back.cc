@@ -73,9 +73,7 @@ Result<SourceSteps::Stop> SourceSteps::StepBack(const Way& way, const Here& from
     relation = Relation::kSame;
     return Stop();
   }
-  Result<Here> looked = Look(way.thread);
-  if (!looked) return Fail(looked.error());
-  now = *std::move(looked);
+  if (Status status = LookAgain(way, now); !status) return Fail(status.error());
   relation = RelationOf(from, now);
   return Stop();
 }
@@ -92,9 +90,7 @@ Result<SourceSteps::Stop> SourceSteps::RunBackOut(const Way& way, Here& now, siz
       if (!ran || *ran) return ran;
     }
     machine_.ToInstruction(way.thread, entry - 1);
-    Result<Here> looked = Look(way.thread);
-    if (!looked) return Fail(looked.error());
-    now = *std::move(looked);
+    if (Status status = LookAgain(way, now); !status) return Fail(status.error());
   }
   return Stop();
 }

@@ -5,29 +5,14 @@
 #include <algorithm>
 
 #include "base/hex.h"
+#include "base/text_words.h"
 #include "replay/gdb/gdb_server.h"
+#include "replay/symbols/source_text.h"
 
 namespace flowback::gdb {
 namespace {
 
 constexpr size_t kShown = 20;
-
-// Decimal. Empty: no number.
-std::optional<uint64_t> NumberIn(std::string_view word) {
-  uint64_t value = 0;
-  if (word.empty() || word.size() > 19) return std::nullopt;
-  for (const char c : word) {
-    if (c < '0' || c > '9') return std::nullopt;
-    value = value * 10 + static_cast<uint64_t>(c - '0');
-  }
-  return value;
-}
-
-std::string Trimmed(std::string_view text) {
-  const size_t begin = text.find_first_not_of(" \t\n");
-  if (begin == std::string_view::npos) return {};
-  return std::string(text.substr(begin, text.find_last_not_of(" \t\n") - begin + 1));
-}
 
 }  // namespace
 
@@ -52,7 +37,7 @@ const std::vector<GdbServer::Command>& GdbServer::Commands() {
 Replies GdbServer::Monitor(std::string_view rest) {
   const auto line = BytesOfHex(rest);
   if (!line) return {kRefused};
-  const std::string text = MonitorText(Trimmed(*line));
+  const std::string text = MonitorText(std::string(symbols::Trimmed(*line)));
   // Replies of any length come as output.
   Replies replies;
   constexpr size_t kPart = kMostPacketBytes / 4;
@@ -65,7 +50,7 @@ Replies GdbServer::Monitor(std::string_view rest) {
 std::string GdbServer::MonitorText(const std::string& line) {
   const size_t end = std::min(line.find(' '), line.size());
   const std::string name = line.substr(0, end);
-  const std::string words = Trimmed(line.substr(end));
+  const std::string words(symbols::Trimmed(std::string_view(line).substr(end)));
   for (const Command& command : Commands())
     if (name == command.name) return (this->*command.run)(words);
   return fmt::format("flowback: there is no `monitor {}`. `monitor help` lists the commands.\n",
@@ -90,7 +75,7 @@ std::string GdbServer::MonitorGoto(const std::string& words) {
   } else if (words == "end") {
     machine.ToEnd(general());
   } else if (words.starts_with('#')) {
-    const auto number = NumberIn(std::string_view(words).substr(1));
+    const auto number = Number(std::string_view(words).substr(1), 10);
     if (!number || !machine.ToInstruction(general(), *number))
       return fmt::format("flowback: the thread has the instructions #0 to #{}\n",
                          machine.thread(general()).instructions - 1);
