@@ -287,7 +287,7 @@ Result<DapServer::Answer> DapServer::StepBack(const Json& arguments) {
                 if (by_instruction)
                   return opened_->view.machine().Step(of, Direction::kBackward, marks, keep_on,
                                                       Others::kMayStop);
-                return opened_->steps.Back(of, CallsOnTheWay::kOver, marks, keep_on);
+                return opened_->steps.Back(of, marks, keep_on);
               },
               .direction = Direction::kBackward,
               .steps = *thread});

@@ -32,9 +32,8 @@ class SourceSteps {
   // line with the function that it is in. Errors: as ReplayedStacks::At.
   Result<MachineStop> Next(size_t thread, CallsOnTheWay calls, const StopMarks& marks,
                            const KeepOn& keep_on);
-  // Back to the begin of the line at hand, or, from there, of the line before.
-  Result<MachineStop> Back(size_t thread, CallsOnTheWay calls, const StopMarks& marks,
-                           const KeepOn& keep_on);
+  // Back to the begin of the line at hand, or, from there, of the line before; over calls.
+  Result<MachineStop> Back(size_t thread, const StopMarks& marks, const KeepOn& keep_on);
   // Until the innermost call has returned, or is unwound.
   Result<MachineStop> Out(size_t thread, const StopMarks& marks, const KeepOn& keep_on);
 

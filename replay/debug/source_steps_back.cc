@@ -13,9 +13,9 @@ using Others = ReplayedMachine::Others;
 
 }  // namespace
 
-Result<MachineStop> SourceSteps::Back(size_t thread, CallsOnTheWay calls, const StopMarks& marks,
+Result<MachineStop> SourceSteps::Back(size_t thread, const StopMarks& marks,
                                       const KeepOn& keep_on) {
-  const Way way{.thread = thread, .calls = calls, .marks = marks, .keep_on = keep_on};
+  const Way way{.thread = thread, .marks = marks, .keep_on = keep_on};
   Result<Here> start = Look(thread);
   if (!start) return Fail(start.error());
   Here from = *std::move(start);
@@ -26,7 +26,6 @@ Result<MachineStop> SourceSteps::Back(size_t thread, CallsOnTheWay calls, const 
     if (!stepped) return Fail(stepped.error());
     if (*stepped) return **stepped;
     if (relation == Relation::kDeeper) {
-      if (calls == CallsOnTheWay::kInto && now.place.known()) return BackToBegin(way, now);
       const Result<Stop> ran = RunBackOut(way, now, from.calls.size());
       if (!ran) return Fail(ran.error());
       if (*ran) return **ran;
@@ -34,7 +33,7 @@ Result<MachineStop> SourceSteps::Back(size_t thread, CallsOnTheWay calls, const 
     }
     if (relation != Relation::kSame) from = now;
     if (!now.place.known()) continue;
-    if (calls == CallsOnTheWay::kOver && IsInlinedDeeper(now.place, from.place)) continue;
+    if (IsInlinedDeeper(now.place, from.place)) continue;
     return BackToBegin(way, now);
   }
 }
