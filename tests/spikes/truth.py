@@ -56,6 +56,9 @@ class Run:
     def wall(self):
         return [outcome["wall_ns"] for outcome in self.outcomes]
 
+    def cpu(self):
+        return [outcome["cpu_ns"] for outcome in self.outcomes]
+
     def off_cpu(self):
         """How long each request did not execute, by the kernel's account of the thread."""
         return [max(0, outcome["wall_ns"] - outcome["cpu_ns"]) for outcome in self.outcomes]
