@@ -18,6 +18,7 @@
 #include "flowback/model/machine.h"
 #include "replay/debug/machine_threads.h"
 #include "replay/debug/moment.h"
+#include "replay/debug/recent_blocks.h"
 #include "replay/debug/stop_search.h"
 #include "replay/debug/visit_count.h"
 
@@ -105,6 +106,10 @@ class ReplayedMachine {
   // How often the thread came to the address. Empty: the caller ended the search.
   std::optional<VisitCount> CountVisits(size_t thread, uint64_t address, const KeepOn& keep_on) {
     return flowback::CountVisits(threads_, thread, moment_, address, keep_on);
+  }
+  // What led the thread to where it stands.
+  std::vector<InstructionBlock> Recent(size_t thread, const RecentBounds& bounds) {
+    return RecentBlocks(threads_.Settle(thread, moment_).walk, bounds);
   }
 
  private:

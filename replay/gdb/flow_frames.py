@@ -138,5 +138,31 @@ def flowback_connect(place):
     gdb.execute("target remote " + place, to_string=True)
 
 
+class History:
+    """gdb's own history commands, which need its record target. That target would step back through its window
+    alone, and the server would not move. So it starts with the commands that list it, and ends before a step back."""
+
+    LISTS = ("record hook-instruction-history", "record hook-function-call-history")
+    GOES_BACK = ("hook-reverse-step", "hook-reverse-stepi", "hook-reverse-next", "hook-reverse-nexti",
+                 "hook-reverse-continue", "hook-reverse-finish", "set hook-exec-direction")
+
+    def __init__(self):
+        self.started = False
+        for hooks, function in ((self.LISTS, "begin"), (self.GOES_BACK, "end")):
+            for hook in hooks:
+                gdb.execute("define %s\npython flowback_history.%s()\nend" % (hook, function), to_string=True)
+
+    def begin(self):
+        if gdb.current_recording() is None:
+            gdb.execute("record btrace bts", to_string=True)
+            self.started = True
+
+    def end(self):
+        if self.started and gdb.current_recording() is not None:
+            gdb.execute("record stop", to_string=True)
+        self.started = False
+
+
+flowback_history = History()
 gdb.execute("define hookpost-monitor\npython look_again()\nend", to_string=True)
 gdb.execute("define target hookpost-remote\npython step_alone()\nend", to_string=True)

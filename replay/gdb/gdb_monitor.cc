@@ -62,6 +62,9 @@ std::string GdbServer::MonitorHelp(const std::string&) {
   for (const Command& command : Commands())
     text += fmt::format("monitor {:<16} {}\n", command.name, command.help);
   return text +
+         "record instruction-history and record function-call-history list what ran just before; "
+         "set record btrace bts buffer-size BYTES says how far back (24 bytes a branch, at most 1 "
+         "MB). They end at a loss.\n"
          "Step back with reverse-step, reverse-next, reverse-finish, reverse-continue, "
          "reverse-stepi.\n";
 }

@@ -15,10 +15,9 @@ Replies GdbServer::Supported(std::string_view rest) {
   hardware_breaks_ = says("hwbreak+");
   std::string text = fmt::format(
       "PacketSize={:x};QStartNoAckMode+;QCatchSyscalls+;vContSupported+;ReverseStep+;"
-      "ReverseContinue+;"
-      "qXfer:features:read+;qXfer:libraries-svr4:read+;qXfer:exec-file:read+;qXfer:auxv:read+;"
-      "qXfer:threads:read+;no-resumed+",
+      "ReverseContinue+;Qbtrace:bts+;Qbtrace:off+;Qbtrace-conf:bts:size+;no-resumed+",
       kMostPacketBytes);
+  for (const Object& object : Objects()) text += fmt::format(";qXfer:{}:read+", object.name);
   if (multiprocess_) text += ";multiprocess+";
   if (software_breaks_) text += ";swbreak+";
   if (hardware_breaks_) text += ";hwbreak+";
@@ -57,21 +56,52 @@ Replies GdbServer::ThreadExtra(std::string_view rest) {
 // gdb is to leave the machine alone at its own end.
 Replies GdbServer::Attached(std::string_view) { return {"1"}; }
 
-std::optional<std::string> GdbServer::Document(std::string_view object, std::string_view annex) {
-  if (object == "features" && annex == "target.xml") return TargetDescription(mode_, registers_);
-  if (object == "libraries-svr4") return LibraryList(view_);
-  if (object == "exec-file") return view_.ProgramFile();
-  if (object == "auxv") return AuxiliaryVector(view_, mode_);
-  if (object == "threads")
-    return ThreadList(view_, [this](size_t thread) { return IdText(thread); });
-  return std::nullopt;
+const std::vector<GdbServer::Object>& GdbServer::Objects() {
+  static const std::vector<Object> objects = {
+      {"features", &GdbServer::Features},
+      {"libraries-svr4", &GdbServer::Libraries},
+      {"exec-file", &GdbServer::ProgramFile},
+      {"auxv", &GdbServer::Auxiliary},
+      {"threads", &GdbServer::Threads},
+      {"btrace", &GdbServer::History},
+      {"btrace-conf", &GdbServer::HistorySettings},
+  };
+  return objects;
+}
+
+std::optional<std::string> GdbServer::Features(std::string_view annex) {
+  if (annex != "target.xml") return std::nullopt;
+  return TargetDescription(mode_, registers_);
+}
+std::optional<std::string> GdbServer::Libraries(std::string_view) { return LibraryList(view_); }
+std::optional<std::string> GdbServer::ProgramFile(std::string_view) { return view_.ProgramFile(); }
+std::optional<std::string> GdbServer::Auxiliary(std::string_view) {
+  return AuxiliaryVector(view_, mode_);
+}
+std::optional<std::string> GdbServer::Threads(std::string_view) {
+  return ThreadList(view_, [this](size_t thread) { return IdText(thread); });
+}
+
+// The parts of one document are of one text. Null: there is no such document.
+const std::string* GdbServer::Read(std::string_view object, std::string_view annex, bool anew) {
+  const std::string name = fmt::format("{}:{}", object, annex);
+  if (!anew && reading_.name == name) return &reading_.text;
+  for (const Object& one : Objects()) {
+    if (one.name != object) continue;
+    auto text = (this->*one.read)(annex);
+    if (!text) return nullptr;
+    reading_ = {.name = name, .text = *std::move(text)};
+    return &reading_.text;
+  }
+  return nullptr;
 }
 
 // "OBJECT:read:ANNEX:OFFSET,SIZE"
 Replies GdbServer::Transfer(std::string_view rest) {
   const std::string_view object = rest.substr(0, rest.find(':'));
   rest.remove_prefix(object.size());
-  if (!TakeWord(rest, ":read:")) return {""};
+  const bool is_known = std::ranges::find(Objects(), object, &Object::name) != Objects().end();
+  if (!TakeWord(rest, ":read:") || !is_known) return {""};
   const size_t colon = rest.find(':');
   if (colon == std::string_view::npos) return {"E00"};
   const std::string_view annex = rest.substr(0, colon);
@@ -80,8 +110,8 @@ Replies GdbServer::Transfer(std::string_view rest) {
   TakeWord(rest, ",");
   const auto size = TakeHex(rest);
   if (!offset || !size) return {"E00"};
-  const auto document = Document(object, annex);
-  if (!document) return {object == "features" ? "E00" : ""};
+  const std::string* document = Read(object, annex, *offset == 0);
+  if (document == nullptr) return {"E00"};
   if (*offset >= document->size()) return {"l"};
   const uint64_t most = std::min<uint64_t>(*size, kMostPacketBytes / 2 - 64);
   const std::string part = document->substr(*offset, most);

@@ -30,6 +30,8 @@ const std::vector<GdbServer::Handler>& GdbServer::Handlers() {
       {"qSupported", &GdbServer::Supported},
       {"QStartNoAckMode", &GdbServer::StopAcknowledging},
       {"QCatchSyscalls:", &GdbServer::CatchCalls},
+      {"Qbtrace:", &GdbServer::SetHistory},
+      {"Qbtrace-conf:bts:size=", &GdbServer::SizeHistory},
       {"qXfer:", &GdbServer::Transfer},
       {"qfThreadInfo", &GdbServer::FirstThreads},
       {"qsThreadInfo", &GdbServer::MoreThreads},

@@ -75,7 +75,24 @@ class GdbServer {
   Replies ThreadExtra(std::string_view rest);
   Replies Attached(std::string_view rest);
   Replies Transfer(std::string_view rest);
-  std::optional<std::string> Document(std::string_view object, std::string_view annex);
+  // A document that gdb reads with qXfer. Empty: there is none of that annex.
+  struct Object {
+    std::string_view name;
+    std::optional<std::string> (GdbServer::*read)(std::string_view annex);
+  };
+  static const std::vector<Object>& Objects();
+  const std::string* Read(std::string_view object, std::string_view annex, bool anew);
+  std::optional<std::string> Features(std::string_view annex);
+  std::optional<std::string> Libraries(std::string_view annex);
+  std::optional<std::string> ProgramFile(std::string_view annex);
+  std::optional<std::string> Auxiliary(std::string_view annex);
+  std::optional<std::string> Threads(std::string_view annex);
+
+  // gdb_history.cc
+  Replies SetHistory(std::string_view rest);
+  Replies SizeHistory(std::string_view rest);
+  std::optional<std::string> HistorySettings(std::string_view annex);
+  std::optional<std::string> History(std::string_view annex);
 
   // gdb_running.cc
   Replies ResumeActions(std::string_view rest);
@@ -133,7 +150,17 @@ class GdbServer {
   bool hardware_breaks_ = false;
   bool no_acknowledgements_ = false;
   bool is_over_ = false;
-  std::string list_of_threads_;  // that qsThreadInfo goes on with
+  bool has_history_ = false;  // asked for with Qbtrace
+  uint64_t history_bytes_ = uint64_t{64} << 10;
+  MachineMoment history_moment_;   // when a history was told last
+  std::set<size_t> history_told_;  // of these threads, at that moment
+  std::string list_of_threads_;    // that qsThreadInfo goes on with
+  // The document that is read in parts.
+  struct Reading {
+    std::string name;  // object and annex
+    std::string text;
+  };
+  Reading reading_;
 };
 
 }  // namespace flowback::gdb

@@ -9,53 +9,12 @@
 #include <string>
 #include <vector>
 
-#include "tests/cli/run_program.h"
-#include "tests/support/host.h"
-#include "tests/support/places.h"
+#include "tests/gdb/gdb_test.h"
 
 namespace flowback::test {
 namespace {
 
-class ReplayTest : public ::testing::TestWithParam<const char*> {
- protected:
-  void SetUp() override {
-    FLOWBACK_NEEDS_HOST(host::Trait::kGdb);
-    FLOWBACK_NEEDS_HOST(host::Trait::kPtrace);
-    if (EmulatorPlugin().empty()) GTEST_SKIP() << "this build can't record by emulation";
-    FLOWBACK_NEEDS_HOST(host::Trait::kTemporaryPrograms);
-  }
-
-  void Record(const std::string& program, const std::string& optimise) {
-    const ProgramResult compiled =
-        RunShell(folder_, std::string(TEST_CC) + " -g " + optimise + " -pthread " PROGRAMS "/" +
-                              program + ".c -o program");
-    ASSERT_EQ(compiled.status, 0) << compiled.err;
-    const ProgramResult recorded =
-        RunShell(folder_, "$F record --engine emulate -o recording -- ./program");
-    ASSERT_EQ(recorded.status, 0) << recorded.err;
-  }
-
-  // What gdb prints for the commands, after the line "begin".
-  std::string Gdb(const std::string& at, const std::string& commands) {
-    folder_.Write("commands.gdb", "echo begin\\n\n" + commands);
-    const ProgramResult run = RunShell(
-        folder_, "$F replay recording --at '" + at + "' -- -nx -batch -x commands.gdb 2>&1");
-    EXPECT_EQ(run.status, 0) << run.err;
-    const size_t begin = run.out.find("begin\n");
-    EXPECT_NE(begin, std::string::npos) << run.out << run.err;
-    return begin == std::string::npos ? "" : run.out.substr(begin + 6);
-  }
-
-  ScratchFolder folder_;
-};
-
-std::vector<std::string> Matches(const std::string& text, const std::string& pattern) {
-  const std::regex expression(pattern);
-  std::vector<std::string> found;
-  for (std::sregex_iterator at(text.begin(), text.end(), expression), end; at != end; ++at)
-    found.push_back((*at)[1]);
-  return found;
-}
+class ReplayTest : public GdbTest, public ::testing::WithParamInterface<const char*> {};
 
 // Functions of frames with their lines, from the innermost to main, where gdb ends.
 using Frames = std::vector<std::string>;

@@ -5,6 +5,7 @@
 
 #include <fstream>
 #include <memory>
+#include <regex>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -169,6 +170,43 @@ TEST_F(ServerTest, StopsAheadOfSystemCalls) {
   EXPECT_EQ(Ask("QCatchSyscalls:1;x"), "E01");
 }
 
+// The blocks of the history, from the first one on.
+TEST_F(ServerTest, TellsWhatLedToThePlace) {
+  EXPECT_EQ(Ask("qXfer:btrace-conf:read::0,1000").find("<bts"), std::string::npos);
+  EXPECT_EQ(Ask("qXfer:btrace:read:all:0,1000"), "E00") << "nobody asked for a history";
+  EXPECT_EQ(Ask("Qbtrace:pt"), "E01");
+  EXPECT_EQ(Ask("Qbtrace-conf:bts:size=0x100000"), "OK");
+  EXPECT_EQ(Ask("Qbtrace:bts"), "OK");
+  EXPECT_NE(Ask("qXfer:btrace-conf:read::0,1000").find("<bts size=\"0x100000\""),
+            std::string::npos);
+  constexpr uint64_t kPlace = 60;
+  machine_->ToInstruction(0, kPlace);
+  const std::string text = Ask("qXfer:btrace:read:all:0,ffff");
+  const std::regex block("begin=\"0x([0-9a-f]+)\" end=\"0x([0-9a-f]+)\"");
+  std::vector<std::pair<uint64_t, uint64_t>> blocks;
+  for (std::sregex_iterator at(text.begin(), text.end(), block), none; at != none; ++at)
+    blocks.emplace_back(std::stoull((*at)[1], nullptr, 16), std::stoull((*at)[2], nullptr, 16));
+  ASSERT_GT(blocks.size(), 3u);
+  ThreadCursor cursor(machine_->index(), machine_->thread(0));
+  uint64_t instructions = 0;
+  for (size_t i = blocks.size(); i-- != 0;) {
+    for (uint64_t at = blocks[i].first;; cursor.NextInstruction()) {
+      if (cursor.kind() != ThreadCursor::Kind::kInstruction) cursor.NextInstruction();
+      ASSERT_EQ(cursor.instruction().address, at);
+      at += cursor.instruction().length;
+      ++instructions;
+      if (cursor.instruction().address == blocks[i].second) break;
+    }
+    cursor.NextInstruction();
+  }
+  EXPECT_EQ(instructions, kPlace + 1) << "with the one at hand";
+  EXPECT_EQ(Ask("qXfer:btrace:read:delta:0,ffff").find("<block"), std::string::npos)
+      << "same place";
+  Ask("s");
+  EXPECT_EQ(Ask("qXfer:btrace:read:delta:0,ffff"), "E00");
+  EXPECT_EQ(Ask("Qbtrace:off"), "OK");
+}
+
 TEST_F(ServerTest, StepsOutOfARange) {
   const uint64_t begin = Pc();
   std::ostringstream packet;
@@ -255,6 +293,8 @@ TEST_F(ServerTest, AnswersRubbish) {
                                                "qXfer:features:read:",
                                                "qRcmd,",
                                                "qThreadExtraInfo,",
+                                               "qXfer:btrace:read:",
+                                               "Qbtrace",
                                                "qFlowbackFrames:",
                                                "vFile:open:",
                                                "vFile:pread:",
