@@ -42,7 +42,7 @@ int DapJob::Execute() {
                         [this] { return MayGoOn(); });
   while (!server.is_over() && !gone_) {
     if (waiting_.empty()) {
-      if (!WaitForBytes(-1)) break;
+      if (ended_ || !WaitForBytes(-1)) break;
       continue;
     }
     const dap::ReceivedMessage received = std::move(waiting_.front());
@@ -87,7 +87,11 @@ bool DapJob::Receive() {
   std::array<char, 65536> bytes;
   const ssize_t size = read(in_, bytes.data(), bytes.size());
   if (size < 0 && (errno == EINTR || errno == EAGAIN)) return true;
-  if (size <= 0) {
+  if (size == 0) {
+    ended_ = true;
+    return true;
+  }
+  if (size < 0) {
     gone_ = true;
     return false;
   }
@@ -111,7 +115,7 @@ int ServeEditor(const ReplayOptions& options) {
   const std::string& word = *options.dap_server;
   const auto port = ParseNumber(word);
   if (port && *port > UINT16_MAX)
-    return Report(Error(ErrorCode::kUsage, fmt::format("--dap-server {}: no port", word))
+    return Report(Error(ErrorCode::kUsage, fmt::format("--dap-server {}: not a port", word))
                       .Remedy("a number up to 65535"));
   const Result<GdbListener> listener =
       port ? GdbListener::OnPort("127.0.0.1", static_cast<uint16_t>(*port))
@@ -131,12 +135,20 @@ int ServeEditor(const ReplayOptions& options) {
   }
 }
 
+// A client that sends no more may still wait for its answers, as one does that is a pipe.
+bool DapJob::ClientListens() {
+  pollfd listening{.fd = out_, .events = 0, .revents = 0};
+  gone_ = gone_ || (poll(&listening, 1, 0) > 0 && (listening.revents & (POLLERR | POLLHUP)) != 0);
+  return !gone_;
+}
+
 // Asking the kernel takes longer than a step.
 bool DapJob::MayGoOn() {
   constexpr std::chrono::milliseconds kBetween(10);
   const auto now = std::chrono::steady_clock::now();
   if (now - looked_ < kBetween) return !gone_;
   looked_ = now;
+  if (ended_) return ClientListens() && std::ranges::none_of(waiting_, EndsRun);
   // A client that sends so much during a run does not wait for its end.
   if (waiting_.size() > kMostWaiting) return false;
   return WaitForBytes(0) && std::ranges::none_of(waiting_, EndsRun);

@@ -28,6 +28,7 @@ class DapJob {
   bool WaitForBytes(int milliseconds);
   bool Receive();
   void Send(const dap::Json& message);
+  bool ClientListens();
   bool MayGoOn();
 
   const ReplayOptions given_;
@@ -39,6 +40,7 @@ class DapJob {
   dap::MessageReader reader_;
   std::deque<dap::ReceivedMessage> waiting_;
   std::chrono::steady_clock::time_point looked_{};
+  bool ended_ = false;  // nothing more comes; what has come is still answered
   bool gone_ = false;
 };
 

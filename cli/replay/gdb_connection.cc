@@ -17,7 +17,7 @@ void GdbConnection::Serve(gdb::ServerInput input) {
   while (!gone_ && !server.is_over()) {
     const auto received = reader_.Next();
     if (!received) {
-      if (!WaitForBytes()) return;
+      if (ended_ || !WaitForBytes()) return;
       continue;
     }
     if (!Answer(server, *received)) return;
@@ -42,8 +42,10 @@ bool GdbConnection::Receive() {
   const ssize_t size = recv(*client_, bytes.data(), bytes.size(), 0);
   if (size < 0 && errno == EINTR) return true;
   if (size <= 0) {
-    gone_ = true;
-    return false;
+    // What has come is still answered.
+    gone_ = reader_.size() == 0;
+    ended_ = true;
+    return !gone_;
   }
   reader_.Add({bytes.data(), static_cast<size_t>(size)});
   return true;
@@ -93,9 +95,10 @@ bool GdbConnection::MayGoOn() {
   std::array<pollfd, 2> waited = {{{.fd = *client_, .events = POLLIN, .revents = 0},
                                    {.fd = until_, .events = POLLIN, .revents = 0}}};
   listener_.RefuseOthers();
+  if (ended_) waited[0].events = 0;
   if (poll(waited.data(), waited.size(), 0) > 0) {
     if (waited[1].revents != 0) return false;
-    if (waited[0].revents != 0 && !Receive()) return false;
+    if (!ended_ && waited[0].revents != 0 && !Receive()) return false;
     if (reader_.size() > 2 * gdb::kMostPacketBytes) return false;  // no gdb sends that meanwhile
   }
   return !reader_.HasInterrupt();

@@ -34,6 +34,7 @@ class GdbConnection {
   gdb::GdbPacketReader reader_;
   std::string last_sent_;
   bool acknowledges_ = true;
+  bool ended_ = false;  // nothing more comes
   bool gone_ = false;
   std::chrono::steady_clock::time_point looked_{};
 };

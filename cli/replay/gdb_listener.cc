@@ -24,7 +24,7 @@ constexpr int kWaiting = 4;  // clients
 
 Error ListenFailure(const std::string& where) {
   return Error(ErrorCode::kSystem,
-               fmt::format("can't listen on {}: {}", where, std::strerror(errno)));
+               fmt::format("cannot listen on {}: {}", where, std::strerror(errno)));
 }
 
 }  // namespace
@@ -39,7 +39,7 @@ Result<GdbListener> GdbListener::OnPath(const std::string& path) {
   path.copy(address.sun_path, path.size());
   struct stat there;
   if (lstat(path.c_str(), &there) == 0)
-    return Fail(Error(ErrorCode::kUsage, fmt::format("{}: something is there already", path))
+    return Fail(Error(ErrorCode::kUsage, fmt::format("{} already exists", path))
                     .Remedy("another path, or remove it; the recording comes before --gdb-server"));
   Descriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   if (*socket < 0) return Fail(ListenFailure(path));

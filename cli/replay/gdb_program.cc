@@ -40,12 +40,12 @@ Result<GdbFolder> GdbFolder::Make() {
   const char* temporary = getenv("TMPDIR");
   std::string path = std::string(temporary != nullptr && *temporary != '\0' ? temporary : "/tmp") +
                      "/flowback-replay-XXXXXX";
-  if (mkdtemp(path.data()) == nullptr) return Fail(GdbFailure("can't make " + path, errno));
+  if (mkdtemp(path.data()) == nullptr) return Fail(GdbFailure("cannot make " + path, errno));
   GdbFolder folder(path);
   std::ofstream file(folder.InitFile(), std::ios::binary);
   file << gdb::kInitText;
   file.close();
-  if (!file) return Fail(GdbFailure("can't write " + folder.InitFile(), errno));
+  if (!file) return Fail(GdbFailure("cannot write " + folder.InitFile(), errno));
   return folder;
 }
 
@@ -80,13 +80,13 @@ Result<GdbProgram> GdbProgram::Start(const GdbFolder& folder,
   if (error == ENOENT)
     return Fail(Error(ErrorCode::kCommandMissing, "replay starts gdb, which is not installed")
                     .Remedy("apt install gdb; or --gdb-server, for a gdb elsewhere"));
-  if (error != 0) return Fail(GdbFailure("can't start gdb", error));
+  if (error != 0) return Fail(GdbFailure("cannot start gdb", error));
   Descriptor ended(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
   if (*ended < 0) {
     const int number = errno;
     kill(pid, SIGTERM);
     waitpid(pid, nullptr, 0);
-    return Fail(GdbFailure("can't wait for gdb", number));
+    return Fail(GdbFailure("cannot wait for gdb", number));
   }
   return GdbProgram(pid, std::move(ended));
 }

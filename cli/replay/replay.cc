@@ -57,7 +57,7 @@ void AddReplayOptions(CLI::App& app, ReplayOptions& options, ReaderWords& words)
                "print the Python text that gdb needs for call stacks; stands alone");
   app.footer(
       "Words after -- go to gdb. `flowback help backward` shows how to step backward, and what a "
-      "replay can't tell.");
+      "replay cannot tell.");
 }
 
 Status UnderstandReplay(const CLI::App&, ReplayOptions& options) {
@@ -65,7 +65,7 @@ Status UnderstandReplay(const CLI::App&, ReplayOptions& options) {
     return Fail(Error(ErrorCode::kUsage, "--gdb-init prints a text and reads no recording")
                     .Remedy("flowback replay --gdb-init"));
   if (!options.listen.empty() && !options.gdb_server)
-    return Fail(Error(ErrorCode::kUsage, "--listen is about --gdb-server").Remedy("give both"));
+    return Fail(Error(ErrorCode::kUsage, "--listen needs --gdb-server").Remedy("give both"));
   const bool for_editor = options.dap || options.dap_server;
   if (for_editor && (options.gdb_server || !options.gdb_words.empty()))
     return Fail(Error(ErrorCode::kUsage, "a replay is for an editor or for gdb, not for both")

@@ -40,7 +40,7 @@ Result<GdbListener> ReplayJob::Listen() const {
     return Fail(Error(ErrorCode::kUsage, "--listen takes a port, not a path").Remedy("give one"));
   }
   if (*port > UINT16_MAX)
-    return Fail(Error(ErrorCode::kUsage, fmt::format("--gdb-server {}: no port", word))
+    return Fail(Error(ErrorCode::kUsage, fmt::format("--gdb-server {}: not a port", word))
                     .Remedy("a number up to 65535"));
   return GdbListener::OnPort(address, static_cast<uint16_t>(*port));
 }

@@ -102,33 +102,43 @@ void BreakablePlaces::Read(const AddressSpace& space) {
     });
 }
 
-const BreakablePlaces::Statements* BreakablePlaces::FileLike(const std::string& path) const {
-  if (const auto exact = files_.find(Normal(path)); exact != files_.end()) return &exact->second;
-  const Statements* best = nullptr;
-  size_t most = 0;
+std::vector<std::string> BreakablePlaces::FilesLike(const std::string& path) const {
+  std::vector<std::string> best;
+  if (const auto exact = files_.find(Normal(path)); exact != files_.end()) return {exact->first};
+  size_t most = 1;
   for (const auto& [file, statements] : files_) {
     const size_t parts = SameParts(file, path);
-    if (parts == 0 || parts < most) continue;
-    // Of two files that are as much like it, none is known to be meant.
-    best = parts == most ? nullptr : &statements;
+    if (parts < most) continue;
+    if (parts > most) best.clear();
+    best.push_back(file);
     most = parts;
   }
   return best;
 }
 
-std::optional<LineCode> BreakablePlaces::OfLine(const AddressSpace& space, const std::string& path,
-                                                uint32_t line) {
-  Read(space);
-  const Statements* statements = FileLike(path);
-  if (statements == nullptr) return std::nullopt;
-  auto at = std::ranges::lower_bound(*statements, line, {}, &Statement::line);
-  if (at == statements->end()) return std::nullopt;
-  LineCode code{.line = at->line, .addresses = {}};
+void BreakablePlaces::AddLine(const Statements& statements, uint32_t line, LineCode& code) {
+  auto at = std::ranges::lower_bound(statements, line, {}, &Statement::line);
+  const uint32_t found = at->line;
   std::optional<uint64_t> scope;
-  for (; at != statements->end() && at->line == code.line; ++at) {
+  for (; at != statements.end() && at->line == found; ++at) {
     if (scope != at->scope) code.addresses.push_back(at->address);
     scope = at->scope;
   }
+}
+
+std::optional<LineCode> BreakablePlaces::OfLine(const AddressSpace& space, const std::string& path,
+                                                uint32_t line) {
+  Read(space);
+  LineCode code;
+  for (const std::string& file : FilesLike(path)) {
+    const Statements& statements = files_.find(file)->second;
+    const auto at = std::ranges::lower_bound(statements, line, {}, &Statement::line);
+    if (at == statements.end()) continue;
+    if (code.files.empty()) code.line = at->line;
+    code.files.push_back(file);
+    AddLine(statements, line, code);
+  }
+  if (code.files.empty()) return std::nullopt;
   std::ranges::sort(code.addresses);
   return code;
 }

@@ -20,6 +20,8 @@ namespace flowback::dap {
 struct LineCode {
   uint32_t line = 0;
   std::vector<uint64_t> addresses;  // sorted
+  // More than one if the path fits several files as well: then the line's code in each.
+  std::vector<std::string> files;
 };
 
 // Reads the lines of a process' files when it is first asked about that process. Used by one
@@ -33,7 +35,8 @@ class BreakablePlaces {
   BreakablePlaces(Session& session, ImageMemory& images) : session_(session), images_(images) {}
 
   // Of that line or, where it has no code, of the next one in the file that has. `path` need not be
-  // as the compiler has it: the file whose path ends most alike is taken.
+  // as the compiler has it: the file whose path ends most alike is taken, or all
+  // that do as much.
   std::optional<LineCode> OfLine(const AddressSpace& space, const std::string& path, uint32_t line);
   // Where functions of that name are entered; the name is as symbols or lines have it, with its
   // parameters or without. Sorted.
@@ -52,7 +55,8 @@ class BreakablePlaces {
   void Read(const AddressSpace& space);
   void ReadSegment(const AddressSpace& space, uint64_t begin, uint64_t end);
   void ReadSymbols(const LoadedImage& image);
-  const Statements* FileLike(const std::string& path) const;
+  std::vector<std::string> FilesLike(const std::string& path) const;
+  static void AddLine(const Statements& statements, uint32_t line, LineCode& code);
 
   Session& session_;
   ImageMemory& images_;

@@ -30,6 +30,13 @@ Status CheckNumber(const Json& arguments) {
   return {};
 }
 
+std::string SeveralFilesText(const std::vector<std::string>& files) {
+  constexpr size_t kNamed = 3;
+  std::string text = fmt::format("the path fits {} files, and stops in each:", files.size());
+  for (size_t i = 0; i < std::min(files.size(), kNamed); ++i) text += " " + files[i];
+  return files.size() > kNamed ? text + " ..." : text;
+}
+
 }  // namespace
 
 // Where the process' files lie once all are loaded.
@@ -77,7 +84,7 @@ Json DapServer::Told(const Json& wanted, Breakpoint& breakpoint, const std::stri
   breakpoint.log = TextIn(wanted, "logMessage");
   Json told = {{"id", breakpoint.id}, {"verified", !breakpoint.addresses.empty()}};
   if (breakpoint.addresses.empty()) {
-    told["message"] = fmt::format("no code of the recording belongs to {}", place);
+    told["message"] = fmt::format("The recording has no code for {}", place);
     return told;
   }
   told["instructionReference"] = Hex(breakpoint.addresses.front());
@@ -86,7 +93,7 @@ Json DapServer::Told(const Json& wanted, Breakpoint& breakpoint, const std::stri
   if (!condition.empty() && !breakpoint.condition) {
     breakpoint.addresses.clear();
     told["verified"] = false;
-    told["message"] = fmt::format("'{}' is no count of visits: 3, > 3, % 3", condition);
+    told["message"] = fmt::format("'{}' is not a hit count, such as 3, > 3, % 3", condition);
     return told;
   }
   if (NeverRan(breakpoint, budget)) told["message"] = NeverRanText(place);
@@ -104,13 +111,14 @@ Result<DapServer::Answer> DapServer::SetBreakpoints(const Json& arguments) {
   const int64_t less = lines_from_1_ ? 0 : 1;
   for (const Json& wanted : MemberOf(arguments, "breakpoints")) {
     const uint32_t line = LineIn(wanted);
-    auto code = space == nullptr ? std::nullopt : opened_->places.OfLine(*space, path, line);
+    const auto code = space == nullptr ? std::nullopt : opened_->places.OfLine(*space, path, line);
     Breakpoint breakpoint;
-    if (code) breakpoint.addresses = std::move(code->addresses);
+    if (code) breakpoint.addresses = code->addresses;
     Json each = Told(wanted, breakpoint,
                      fmt::format("line {} of {}", code ? code->line : line, path), budget);
     if (code) each["line"] = code->line - less;
     if (code) each["source"] = {{"path", path}};
+    if (code && code->files.size() > 1) each["message"] = SeveralFilesText(code->files);
     told.push_back(std::move(each));
     breakpoints.push_back(std::move(breakpoint));
   }

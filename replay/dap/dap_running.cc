@@ -201,10 +201,14 @@ void DapServer::TellStop(const MachineStop& stop) {
     case Reason::kEvent:
       return Stopped("event", thread, view.WhenText(thread));
     case Reason::kBegin:
-      return Stopped("begin", thread, "at the begin of the recording");
+      return Stopped(
+          "begin", thread,
+          stop.of_thread ? "at the begin of the thread's flow" : "at the begin of the recording");
     case Reason::kEnd:
       if (EndedBy(thread)) return Stopped("exception", thread, view.WhenText(thread));
-      return Stopped("end", thread, "at the end of the recording");
+      return Stopped(
+          "end", thread,
+          stop.of_thread ? "at the end of the thread's flow" : "at the end of the recording");
     case Reason::kInterrupted:
       was_interrupted_ = true;
       return Stopped("pause", thread, "interrupted: back where the run began");

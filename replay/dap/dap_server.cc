@@ -107,8 +107,9 @@ void DapServer::Handle(const Json& message) {
   const std::string command = TextIn(message, "command");
   const auto handler = std::ranges::find(Handlers(), command, &Handler::command);
   if (handler == Handlers().end())
-    return Refuse(message, Error(ErrorCode::kUnsupported,
-                                 fmt::format("flowback has no request '{}'", command)));
+    return Refuse(message,
+                  Error(ErrorCode::kUnsupported,
+                        fmt::format("flowback does not support the request '{}'", command)));
   if (handler->needs_recording && !opened_)
     return Refuse(message, Error(ErrorCode::kUsage,
                                  fmt::format("'{}' comes before a recording is open", command))

@@ -23,7 +23,7 @@ struct ReceivedMessage {
   enum class Kind : uint8_t {
     kMessage,
     kNotJson,    // a message whose content is no JSON object; the next one may be good
-    kBadHeader,  // what follows can't be told apart any more
+    kBadHeader,  // what follows cannot be told apart any more
   };
   Kind kind{};
   Json message{};         // of kMessage: an object

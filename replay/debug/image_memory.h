@@ -60,7 +60,7 @@ class ImageMemory {
 
  private:
   struct File {
-    std::shared_ptr<const MappedFile> mapped;  // null: it can't be read
+    std::shared_ptr<const MappedFile> mapped;  // null: it cannot be read
     ImageLayout layout;
   };
 

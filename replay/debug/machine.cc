@@ -45,6 +45,22 @@ MachineStop StopOf(size_t thread, Reason reason, Passed passed) {
           .unknown = passed.unknown};
 }
 
+// A step that comes to a system call stops there, as a run does.
+void NoteCall(ThreadWalk& walk, const StopMarks& marks, MachineStop& stop) {
+  if (!marks.calls) return;
+  const FoundStop found = StopAtHand(walk, {.calls = marks.calls});
+  if (found.kind == FoundStop::Kind::kNone) return;
+  stop.reason = Reason::kAddress;
+  stop.call = found.call;
+}
+
+MachineStop EndOf(size_t thread, Direction direction, Passed passed) {
+  MachineStop stop = StopOf(
+      thread, direction == Direction::kForward ? Reason::kEnd : Reason::kBegin, std::move(passed));
+  stop.of_thread = true;
+  return stop;
+}
+
 }  // namespace
 
 ReplayedMachine::ReplayedMachine(FlowIndex& index, const std::vector<size_t>& threads)
@@ -75,7 +91,9 @@ bool ReplayedMachine::IsEnd(size_t thread, const ThreadWalk& walk) const {
   if (!walk.at_end()) return false;
   for (size_t other = 0; other < size(); ++other)
     for (const FlowShare& share : threads_.thread(other).shares)
-      if (other != thread && share.last_tsc >= moment_.order) return false;
+      if (other != thread &&
+          std::pair(share.last_tsc + 1, other) > std::pair(moment_.order, thread))
+        return false;
   return true;
 }
 
@@ -186,6 +204,7 @@ MachineStop ReplayedMachine::Continue(Direction direction, const StopMarks& mark
     others_from_.reset();
     return nearest->stop;
   }
+  if (only) return RunToEndOf(*only, direction);
   if (direction == Direction::kForward)
     ToEnd(mover);
   else
@@ -194,14 +213,40 @@ MachineStop ReplayedMachine::Continue(Direction direction, const StopMarks& mark
           .thread = mover};
 }
 
-// The thread's walk stands at its new place. Others may come to a mark before it does.
-MachineStop ReplayedMachine::Arrive(size_t thread, Direction direction, MachineStop stop,
-                                    const StopMarks& marks, const KeepOn& keep_on, Others others) {
+MachineMoment ReplayedMachine::Towards(size_t thread, Direction direction) {
   MachineMoment moment = threads_.MomentOf(thread, threads_.Walk(thread));
   if (direction == Direction::kForward)
     moment.order = std::max(moment.order, moment_.order);
   else
     moment.order = std::min(moment.order, moment_.order);
+  return moment;
+}
+
+// Whether the moment, which is another thread's, lies behind all of the thread, or before all of
+// it. Then the thread cannot move, so the moment stays.
+bool ReplayedMachine::IsOver(const MachineThreads::At& at, size_t thread,
+                             Direction direction) const {
+  if (thread == moment_.thread) return false;
+  return direction == Direction::kForward ? at.ended : at.walk.number() == 0;
+}
+
+MachineStop ReplayedMachine::RunToEndOf(size_t thread, Direction direction) {
+  const MachineThreads::At at = threads_.Settle(thread, moment_);
+  if (!IsOver(at, thread, direction)) {
+    if (direction == Direction::kForward)
+      at.walk.ToLast();
+    else
+      at.walk.ToFirst();
+    moment_ = Towards(thread, direction);
+    others_from_.reset();
+  }
+  return EndOf(thread, direction, {});
+}
+
+// The thread's walk stands at its new place. Others may come to a mark before it does.
+MachineStop ReplayedMachine::Arrive(size_t thread, Direction direction, MachineStop stop,
+                                    const StopMarks& marks, const KeepOn& keep_on, Others others) {
+  const MachineMoment moment = Towards(thread, direction);
   bool interrupted = false;
   StopMarks of_others;
   if (others == Others::kMayStop) {
@@ -223,39 +268,45 @@ MachineStop ReplayedMachine::Arrive(size_t thread, Direction direction, MachineS
 
 MachineStop ReplayedMachine::Step(size_t thread, Direction direction, const StopMarks& marks,
                                   const KeepOn& keep_on, Others others) {
-  ThreadWalk& walk = threads_.Settle(thread, moment_).walk;
+  const MachineThreads::At at = threads_.Settle(thread, moment_);
+  const bool is_over = IsOver(at, thread, direction);
   Passed passed;
-  const bool forward = direction == Direction::kForward;
-  const bool moved = forward ? walk.Next(&passed) : walk.Previous(&passed);
-  if (!moved) {
-    if (forward)
-      ToEnd(thread);
-    else
-      ToBegin(thread);
-    return StopOf(thread, forward ? Reason::kEnd : Reason::kBegin, std::move(passed));
-  }
-  return Arrive(thread, direction, StopOf(thread, Reason::kStep, std::move(passed)), marks, keep_on,
-                others);
+  const bool moved =
+      direction == Direction::kForward ? at.walk.Next(&passed) : at.walk.Previous(&passed);
+  if (!moved && is_over) return EndOf(thread, direction, std::move(passed));
+  if (!moved)
+    return Arrive(thread, direction, EndOf(thread, direction, std::move(passed)), marks, keep_on,
+                  others);
+  MachineStop stop = StopOf(thread, Reason::kStep, std::move(passed));
+  NoteCall(at.walk, marks, stop);
+  return Arrive(thread, direction, std::move(stop), marks, keep_on, others);
 }
 
 MachineStop ReplayedMachine::StepOut(size_t thread, const AddressRange& range,
                                      const StopMarks& marks, const KeepOn& keep_on, Others others) {
   constexpr uint64_t kStepsBetweenAsking = 4096;
-  ThreadWalk& walk = threads_.Settle(thread, moment_).walk;
+  const MachineThreads::At at = threads_.Settle(thread, moment_);
+  const bool is_over = IsOver(at, thread, Direction::kForward);
+  const auto arrive = [&](MachineStop stop) {
+    return Arrive(thread, Direction::kForward, std::move(stop), marks, keep_on, others);
+  };
   for (uint64_t steps = 1;; ++steps) {
     if (steps % kStepsBetweenAsking == 0 && !keep_on())
       return {.reason = Reason::kInterrupted, .thread = thread};
     Passed passed;
-    if (!walk.Next(&passed)) {
-      ToEnd(thread);
-      return StopOf(thread, Reason::kEnd, std::move(passed));
+    if (!at.walk.Next(&passed)) {
+      MachineStop end = EndOf(thread, Direction::kForward, std::move(passed));
+      return is_over ? end : arrive(std::move(end));
     }
-    const bool is_at_mark = marks.HasAddress(walk.pc());
-    const bool lost = marks.losses && passed.loss;
-    if (range.Contains(walk.pc()) && !is_at_mark && !lost) continue;
-    const Reason reason = is_at_mark ? Reason::kAddress : lost ? Reason::kLoss : Reason::kStep;
-    return Arrive(thread, Direction::kForward, StopOf(thread, reason, std::move(passed)), marks,
-                  keep_on, others);
+    MachineStop stop = StopOf(thread, Reason::kStep, std::move(passed));
+    NoteCall(at.walk, marks, stop);
+    if (marks.HasAddress(at.walk.pc()))
+      stop.reason = Reason::kAddress;
+    else if (stop.reason == Reason::kStep && marks.losses && stop.loss)
+      stop.reason = Reason::kLoss;
+    else if (stop.reason == Reason::kStep && range.Contains(at.walk.pc()))
+      continue;
+    return arrive(std::move(stop));
   }
 }
 

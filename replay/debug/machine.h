@@ -30,7 +30,7 @@ struct MachineStop {
     kAddress,      // the thread came to an address or a system call that stops it
     kLoss,         // flow is missing between the place before and this one
     kEvent,        // an event lies between
-    kBegin,        // of the recording, or of the one thread that was to move
+    kBegin,        // of the recording, or of the one thread that was to move: `of_thread`
     kEnd,          // likewise
     kInterrupted,  // the caller ended the search: nothing has moved
   };
@@ -40,6 +40,9 @@ struct MachineStop {
   std::optional<TraceEvent> event{};
   std::optional<uint32_t> call{};  // the number of the system call that it is about to make
   bool unknown = false;            // it went past flow that was not to be recorded
+  // The flow of the thread alone begins or ends there. The others stand where they were at that
+  // time.
+  bool of_thread = false;
 };
 
 // A thread at the moment.
@@ -131,6 +134,11 @@ class ReplayedMachine {
                                 bool& interrupted);
   bool IsEnd(size_t thread, const ThreadWalk& walk) const;
   const MachineMoment& From(size_t thread, Direction direction) const;
+  // Where the thread's walk stands, as a moment that is not before the one at hand, or, going back,
+  // not behind it.
+  MachineMoment Towards(size_t thread, Direction direction);
+  bool IsOver(const MachineThreads::At& at, size_t thread, Direction direction) const;
+  MachineStop RunToEndOf(size_t thread, Direction direction);
   MachineStop Arrive(size_t thread, Direction direction, MachineStop stop, const StopMarks& marks,
                      const KeepOn& keep_on, Others others);
 

@@ -24,6 +24,7 @@ class Frames:
     def __init__(self):
         self.stack = 0
         self.frames = []
+        self.missing = 0  # frames that found no room in the server's reply: the outermost ones
 
     def load(self):
         inferior, lwp, _ = gdb.selected_thread().ptid
@@ -31,11 +32,12 @@ class Frames:
         words = "maintenance packet qFlowbackFrames:p%x.%x" % (inferior, lwp)
         received = re.findall(r'received: "([0-9a-fE;,]*)"', gdb.execute(words, to_string=True))
         parts = received[-1].split(";") if received else [""]
-        self.frames = []
+        self.frames, self.missing = [], 0
         if parts[0].startswith("E") or not parts[0]:
             return
-        self.stack = int(parts[0], 16)
+        self.stack, count = (int(word, 16) for word in parts[0].split(","))
         self.frames = [tuple(int(word, 16) for word in part.split(",")) for part in parts[1:]]
+        self.missing = count - len(self.frames)
 
 
 class Identity:
@@ -88,6 +90,10 @@ class FlowUnwinder(gdb.unwinder.Unwinder):
         unwound = pending.create_unwind_info(Identity(gdb.Value(sp), gdb.Value(entry)))
         # Behind the outermost frame comes itself again, where gdb ends the stack.
         caller = min(number + 1, len(frames) - 1)
+        if number == caller and self.told.missing:
+            gdb.write("flowback: gdb shows the innermost %d frames of %d\n"
+                      % (len(frames), len(frames) + self.told.missing), gdb.STDERR)
+            self.told.missing = 0  # said once at each stop
         address = gdb.Value(frames[caller][0]).cast(counter.type)
         unwound.add_saved_register(counter_of(architecture), address)
         unwound.add_saved_register(FRAME, gdb.Value(caller).cast(register.type))
@@ -107,30 +113,66 @@ class FlowFilter:
         return frames
 
 
-# The first stack of a thread takes a pass over its flow; gdb would wait for two seconds.
-gdb.execute("set remotetimeout 3600")
-gdb.unwinder.register_unwinder(None, FlowUnwinder(), replace=True)
-FlowFilter()
-# Arguments and returned values lie in registers and on the stack, which have no values. Of a returned
-# value in an unavailable register gdb would print zero.
-for setting in ("frame-arguments presence", "entry-values no", "finish off"):
+def is_replay():
+    """Whether the server that gdb is connected to is flowback."""
     try:
-        gdb.execute("set print " + setting)
+        return gdb.selected_frame().architecture().registers().find(FRAME) is not None
     except gdb.error:
-        pass  # an older gdb
+        return False
+
+
+class Settings:
+    """gdb's settings for a replay. Another target in the same gdb finds the user's own."""
+
+    # The first stack of a thread takes a pass over its flow; gdb would wait for two seconds.
+    # Arguments and returned values lie in registers and on the stack, which have no values. Of a
+    # returned value in an unavailable register gdb would print zero. A step moves the thread that gdb
+    # shows; the others stand where they were at that time.
+    OURS = {"remotetimeout": "3600", "print frame-arguments": "presence", "print entry-values": "no",
+            "print finish": "off"}
+    CONNECTED = {"scheduler-locking": "step"}
+
+    def __init__(self):
+        self.users = {}
+
+    def take(self, settings):
+        for name, value in settings.items():
+            try:
+                before = gdb.parameter(name)
+                gdb.execute("set %s %s" % (name, value), to_string=True)
+                self.users.setdefault(name, before)
+            except (gdb.error, RuntimeError):
+                pass  # an older gdb, or no connection came about
+
+    def give_back(self):
+        for name, value in list(self.users.items()):
+            if isinstance(value, bool):
+                value = "on" if value else "off"
+            try:
+                gdb.execute("set %s %s" % (name, value), to_string=True)
+                del self.users[name]
+            except gdb.error:
+                pass  # gdb takes some only while there is a target: the next one's first stop
+
+
+settings = Settings()
 
 
 def look_again():
     """`monitor goto` moves the machine under gdb, which must ask again."""
-    gdb.execute("maintenance flush register-cache", to_string=True)
+    if is_replay():
+        gdb.execute("maintenance flush register-cache", to_string=True)
 
 
-def step_alone():
-    """A step moves the thread that gdb shows. The others stand where they were at that time."""
-    try:
-        gdb.execute("set scheduler-locking step", to_string=True)
-    except gdb.error:
-        pass  # no connection came about
+def before_connecting():
+    settings.take(Settings.OURS)
+
+
+def connected():
+    if is_replay():
+        settings.take(Settings.CONNECTED)
+    else:
+        settings.give_back()
 
 
 def flowback_connect(place):
@@ -165,4 +207,16 @@ class History:
 
 flowback_history = History()
 gdb.execute("define hookpost-monitor\npython look_again()\nend", to_string=True)
-gdb.execute("define target hookpost-remote\npython step_alone()\nend", to_string=True)
+def stopped(_event):
+    if settings.users and not is_replay():
+        settings.give_back()
+
+
+for target in ("remote", "extended-remote"):
+    gdb.execute("define target hook-%s\npython before_connecting()\nend" % target, to_string=True)
+    gdb.execute("define target hookpost-%s\npython connected()\nend" % target, to_string=True)
+gdb.events.stop.connect(stopped)
+if hasattr(gdb.events, "connection_removed"):
+    gdb.events.connection_removed.connect(lambda event: settings.give_back())
+gdb.unwinder.register_unwinder(None, FlowUnwinder(), replace=True)
+FlowFilter()

@@ -6,20 +6,21 @@
 #include <utility>
 #include <vector>
 
+#include "replay/writers/text/printable.h"
+
 namespace flowback::gdb {
 namespace {
 
+// A byte that is no UTF-8 would make the whole document one that gdb cannot read.
 std::string XmlText(std::string_view text) {
   std::string out;
-  for (const char c : text) {
+  for (const char c : PrintableProse(text)) {
     if (c == '&')
       out += "&amp;";
     else if (c == '<')
       out += "&lt;";
     else if (c == '"')
       out += "&quot;";
-    else if (static_cast<unsigned char>(c) < ' ')
-      out += '?';
     else
       out += c;
   }

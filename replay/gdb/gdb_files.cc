@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "replay/gdb/gdb_packets.h"
+#include "replay/writers/text/printable.h"
 
 namespace flowback::gdb {
 namespace {
@@ -71,7 +72,8 @@ const ImageStatus* GdbFiles::Find(const std::string& path) const {
   size_t count = 0;
   for (const ImageStatus& image : session_.code().images()) {
     if (!image.usable) continue;
-    if (image.path == path) return &image;
+    // gdb has the path out of a document, in which some bytes are written out.
+    if (image.path == path || PrintableProse(image.path) == path) return &image;
     if (name_of(image.path) != name_of(path)) continue;
     named = &image;
     ++count;

@@ -104,8 +104,14 @@ std::string GdbServer::MonitorVisits(const std::string& words) {
   }
   const auto count = view_.machine().CountVisits(general(), address, view_.input().keep_on);
   if (!count) return "flowback: interrupted\n";
-  return fmt::format("thread {} came to {} {} times, {} of them before now\n",
-                     view_.NumberOf(general()).tid, Hex(address), count->all, count->before);
+  return fmt::format("thread {} came to {} {} times, {} of them before now{}\n",
+                     view_.NumberOf(general()).tid, Hex(address), count->all, count->before,
+                     HasLosses() ? "; perhaps more where its flow is missing" : "");
+}
+
+bool GdbServer::HasLosses() const {
+  return std::ranges::any_of(view_.machine().thread(general()).shares,
+                             [](const FlowShare& share) { return share.losses != 0; });
 }
 
 std::string GdbServer::MonitorEvents(const std::string&) {

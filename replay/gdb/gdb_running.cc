@@ -52,6 +52,11 @@ Replies GdbServer::Stopped(const MachineStop& stop) {
   if (stop.reason == Reason::kAddress && !stop.call && !breakpoints_.contains({'0', pc}) &&
       !breakpoints_.contains({'1', pc}))
     say("a system call; the code does not prove which one");
+  if (stop.of_thread && view_.machine().size() > 1)
+    say(fmt::format("the flow of thread {} {} here; other threads may {}",
+                    view_.NumberOf(stop.thread).tid,
+                    stop.reason == Reason::kEnd ? "ends" : "begins",
+                    stop.reason == Reason::kEnd ? "go on" : "have begun before"));
   if (stop.reason == Reason::kInterrupted) say("interrupted: back where the run began");
   replies.push_back(StopText(stop));
   return replies;

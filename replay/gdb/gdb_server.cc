@@ -142,7 +142,7 @@ Replies GdbServer::StopAcknowledging(std::string_view) {
   return {"OK"};
 }
 
-// What has happened can't be changed.
+// What has happened cannot be changed.
 Replies GdbServer::Refuse(std::string_view) { return {kRefused}; }
 
 namespace {

@@ -117,6 +117,7 @@ class GdbServer {
   std::string MonitorEvents(const std::string& words);
   std::string MonitorLosses(const std::string& words);
   std::string MonitorVisits(const std::string& words);
+  bool HasLosses() const;  // the thread's flow
   std::string MonitorWho(const std::string& words);
   std::string MonitorWhyUnavailable(const std::string& words);
   struct Command {

@@ -42,8 +42,9 @@ Replies GdbServer::ReadMemory(std::string_view rest) {
 }
 
 // The frames of a thread, the innermost first: "address,entry,height;...". A frame's height is its
-// number from the outermost one, so that the frames of one call have one height; the stack's own
-// number, of a thread with several, is told first.
+// number from the outermost one, so that the frames of one call have one height. "stack,frames;"
+// stands in front: the stack's own number, of a thread with several, and how many frames it has,
+// since the outermost ones of a deep stack find no room in a packet.
 Replies GdbServer::Frames(std::string_view rest) {
   bool all = false;
   const auto thread = TakeThread(rest, all);
@@ -54,8 +55,8 @@ Replies GdbServer::Frames(std::string_view rest) {
       view_.input().stacks.At(machine.index_number(*thread),
                               at.never_executed ? machine.thread(*thread).instructions : at.number);
   if (!stack) return {kRefused};
-  std::string text = fmt::format("{:x}", (*stack)->stack);
   const std::vector<StackFrame>& frames = (*stack)->frames;
+  std::string text = fmt::format("{:x},{:x}", (*stack)->stack, frames.size());
   for (size_t i = 0; i < frames.size(); ++i) {
     const uint64_t address = i == 0 ? at.pc : frames[i].address;
     text += fmt::format(";{:x},{:x},{:x}", address, frames[i].entry_ip, frames.size() - i);

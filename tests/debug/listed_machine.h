@@ -111,6 +111,7 @@ class ListedMachine {
   struct Stop {
     Reason reason{};
     size_t thread = 0;
+    bool of_thread = false;  // an end of that thread's flow only
   };
 
   const std::vector<Listed>& places(size_t thread) const { return threads_[thread]; }
@@ -131,35 +132,96 @@ class ListedMachine {
       Go(best->first);
       return best->second;
     }
+    if (only) {
+      if (!IsOver(mover, forward))
+        Go(Towards(mover, forward ? threads_[mover].size() - 1 : 0, forward));
+      return {forward ? Reason::kEnd : Reason::kBegin, mover, true};
+    }
     forward ? ToEnd(mover) : ToBegin(mover);
     return {forward ? Reason::kEnd : Reason::kBegin, mover};
   }
 
-  Stop Step(size_t thread, bool forward, const Marks& marks) {
-    const size_t at = Standing(thread).first;
-    if (forward ? at + 1 == threads_[thread].size() : at == 0) {
-      forward ? ToEnd(thread) : ToBegin(thread);
-      return {forward ? Reason::kEnd : Reason::kBegin, thread};
+  // The first place of any thread that is not before the time; of several, of the current thread,
+  // or of the next one behind it.
+  void ToTime(uint64_t tsc) {
+    std::optional<Key> first;
+    for (size_t i = 0; i < threads_.size(); ++i) {
+      const size_t thread = (current() + i) % threads_.size();
+      const auto& all = threads_[thread];
+      const auto at = std::ranges::find_if(all, [&](const Listed& one) { return one.tsc >= tsc; });
+      if (at == all.end()) continue;
+      const Key key = KeyOf(thread, static_cast<size_t>(at - all.begin()));
+      if (!first || std::get<0>(key) < std::get<0>(*first)) first = key;
     }
-    Key to = KeyOf(thread, forward ? at + 1 : at - 1);
-    std::get<0>(to) = forward ? std::max(std::get<0>(to), std::get<0>(now_))
-                              : std::min(std::get<0>(to), std::get<0>(now_));
+    first ? Go(*first) : ToEnd(current());
+  }
+
+  Stop Step(size_t thread, bool forward, const Marks& marks, bool held) {
+    const size_t at = Standing(thread).first;
+    const bool is_last = forward ? at + 1 == threads_[thread].size() : at == 0;
+    if (is_last) return StayAtEnd(thread, forward, marks, held);
+    const size_t to = forward ? at + 1 : at - 1;
+    const bool is_call = marks.calls && threads_[thread][to].calls;
+    return Arrive(thread, to, forward, {is_call ? Reason::kAddress : Reason::kStep, thread}, marks,
+                  held);
+  }
+
+  // Instruction by instruction, until one lies outside of the addresses, or is one to stop at.
+  Stop StepOut(size_t thread, uint64_t begin, uint64_t end, const Marks& marks, bool held) {
+    const std::vector<Listed>& all = threads_[thread];
+    size_t to = Standing(thread).first + 1;
+    if (to == all.size()) return StayAtEnd(thread, true, marks, held);
+    for (; to < all.size(); ++to) {
+      const Listed& place = all[to];
+      if (IsMark(place, marks))
+        return Arrive(thread, to, true, {Reason::kAddress, thread}, marks, held);
+      if (marks.losses && place.loss_before)
+        return Arrive(thread, to, true, {Reason::kLoss, thread}, marks, held);
+      if (place.address < begin || place.address >= end)
+        return Arrive(thread, to, true, {Reason::kStep, thread}, marks, held);
+    }
+    return Arrive(thread, all.size() - 1, true, {Reason::kEnd, thread, true}, marks, held);
+  }
+
+ private:
+  Key KeyOf(size_t thread, size_t place) const {
+    return {threads_[thread][place].tsc + 1, thread, place};
+  }
+  // What the thread comes to is not before where all stand, nor, on the way back, behind it.
+  Key Towards(size_t thread, size_t place, bool forward) const {
+    Key key = KeyOf(thread, place);
+    std::get<0>(key) = forward ? std::max(std::get<0>(key), std::get<0>(now_))
+                               : std::min(std::get<0>(key), std::get<0>(now_));
+    return key;
+  }
+  // Another thread's moment is behind all of the thread, or before all of it.
+  bool IsOver(size_t thread, bool forward) const {
+    const auto [at, ended] = Standing(thread);
+    return thread != current() && (forward ? ended : at == 0);
+  }
+  Stop StayAtEnd(size_t thread, bool forward, const Marks& marks, bool held) {
+    const Stop stop{forward ? Reason::kEnd : Reason::kBegin, thread, true};
+    if (IsOver(thread, forward)) return stop;
+    return Arrive(thread, Standing(thread).first, forward, stop, marks, held);
+  }
+  Stop Arrive(size_t thread, size_t place, bool forward, const Stop& stop, const Marks& marks,
+              bool held) {
+    const Key to = Towards(thread, place, forward);
     std::optional<std::pair<Key, Stop>> best;
-    const Marks addresses{marks.addresses, false, marks.calls};
+    const Marks of_others{marks.addresses, false, marks.calls};
     for (size_t other = 0; other < threads_.size(); ++other)
-      if (other != thread) Consider(other, forward, addresses, best);
+      if (other != thread && !held) Consider(other, forward, of_others, best);
     if (best && (forward ? best->first < to : best->first > to)) {
       Go(best->first);
       return best->second;
     }
     if (!others_from_ || current() != thread) others_from_ = now_;
     now_ = to;
-    return {Reason::kStep, thread};
+    return stop;
   }
-
- private:
-  Key KeyOf(size_t thread, size_t place) const {
-    return {threads_[thread][place].tsc + 1, thread, place};
+  static bool IsMark(const Listed& place, const Marks& marks) {
+    return (marks.calls && place.calls) ||
+           std::ranges::find(marks.addresses, place.address) != marks.addresses.end();
   }
   void Go(const Key& key) {
     now_ = key;
@@ -192,10 +254,7 @@ class ListedMachine {
                                                      const Marks& marks) const {
     const auto [at, ended] = StandingAt(thread, from);
     const std::vector<Listed>& all = threads_[thread];
-    const auto is_mark = [&](size_t i) {
-      return (marks.calls && all[i].calls) ||
-             std::ranges::find(marks.addresses, all[i].address) != marks.addresses.end();
-    };
+    const auto is_mark = [&](size_t i) { return IsMark(all[i], marks); };
     if (forward && ended) return std::nullopt;
     const bool counts = thread != std::get<1>(from) && ended != forward;
     if (counts && is_mark(at)) return {{at, Reason::kAddress}};

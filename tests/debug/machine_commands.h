@@ -25,6 +25,8 @@ class Commands {
   }
 
  private:
+  using Others = ReplayedMachine::Others;
+
   void RunOne() {
     const size_t thread = random_.Below(machine_.size());
     const bool forward = random_.Below(2) == 0;
@@ -32,7 +34,9 @@ class Commands {
     const Marks marks = SomeMarks(thread);
     StopMarks stops{.addresses = marks.addresses, .losses = marks.losses};
     if (marks.calls) stops.calls.emplace();
-    switch (random_.Below(8)) {
+    const bool held = random_.Below(3) == 0;
+    const Others others = held ? Others::kAreHeld : Others::kMayStop;
+    switch (random_.Below(11)) {
       case 0:
         last_ = "to the begin";
         machine_.ToBegin(thread);
@@ -50,9 +54,22 @@ class Commands {
       case 3:
       case 4:
         last_ = std::string("step ") + (forward ? "on" : "back") + " in " + std::to_string(thread);
-        return Compare(machine_.Step(thread, direction, stops, Always()),
-                       truth_.Step(thread, forward, marks));
-      case 5:
+        return Compare(machine_.Step(thread, direction, stops, Always(), others),
+                       truth_.Step(thread, forward, marks, held));
+      case 5: {
+        const uint64_t tsc = SomeTime(thread);
+        last_ = "to time " + std::to_string(tsc);
+        machine_.ToTime(tsc);
+        return truth_.ToTime(tsc);
+      }
+      case 6:
+      case 7: {
+        const AddressRange range = SomeRange(thread);
+        last_ = "step out of a range in " + std::to_string(thread);
+        return Compare(machine_.StepOut(thread, range, stops, Always(), others),
+                       truth_.StepOut(thread, range.begin, range.end, marks, held));
+      }
+      case 8:
         last_ = std::string("run alone ") + (forward ? "on" : "back");
         return Compare(machine_.Continue(direction, stops, thread, Always()),
                        truth_.Continue(forward, marks, thread));
@@ -65,6 +82,20 @@ class Commands {
 
   static KeepOn Always() {
     return [] { return true; };
+  }
+
+  // Of a place, or beside one.
+  uint64_t SomeTime(size_t thread) {
+    const auto& places = truth_.places(thread);
+    const uint64_t tsc = places[random_.Below(places.size())].tsc;
+    return tsc + random_.Below(3) - (tsc == 0 ? 0 : 1);
+  }
+
+  // Around where the thread stands, so that it takes a while to leave it.
+  AddressRange SomeRange(size_t thread) {
+    const uint64_t pc = truth_.places(thread)[truth_.Standing(thread).first].address;
+    const uint64_t before = random_.Below(200);
+    return {pc - std::min(pc, before), pc + 1 + random_.Below(2'000)};
   }
 
   Marks SomeMarks(size_t thread) {
@@ -80,6 +111,7 @@ class Commands {
   void Compare(const MachineStop& stop, const ListedMachine::Stop& truth) {
     EXPECT_EQ(static_cast<int>(stop.reason), static_cast<int>(truth.reason)) << last_;
     EXPECT_EQ(stop.thread, truth.thread) << last_;
+    EXPECT_EQ(stop.of_thread, truth.of_thread) << last_;
   }
 
   void ExpectSame(const std::string& what) {

@@ -239,6 +239,20 @@ TEST_F(ReplayTest, StepsTheThreadThatIsShown) {
       << out;
 }
 
+// A replay's settings are its own: the next target in the same gdb finds the user's.
+TEST_F(ReplayTest, LeavesGdbAsItWas) {
+  ASSERT_NO_FATAL_FAILURE(Record("calls", "-O0"));
+  std::string tell;
+  for (const char* name : {"remotetimeout", "print frame-arguments", "scheduler-locking"})
+    tell += std::string("python print('@', gdb.parameter('") + name + "'))\n";
+  const std::string out =
+      Gdb("end", "set confirm off\n" + tell + "disconnect\nfile ./program\nbreak inner\nrun\nup\n" +
+                     tell + "info args\n");
+  EXPECT_EQ(Matches(out, "@ (.*)"),
+            (std::vector<std::string>{"3600", "presence", "step", "2", "scalars", "replay"}))
+      << out;
+}
+
 TEST_F(ReplayTest, ServesOneGdbAtATime) {
   ASSERT_NO_FATAL_FAILURE(Record("calls", "-O0"));
   const ProgramResult run = RunShell(
