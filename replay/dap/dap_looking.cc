@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What an editor shows of the moment: threads, frames, variables.
 #include <fmt/format.h>
-#include <signal.h>
 #include <string.h>
-#include <sys/wait.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -182,18 +180,10 @@ Result<DapServer::Answer> DapServer::Variables(const Json& arguments) {
   return Answer{.body = {{"variables", std::move(told)}}};
 }
 
-// The signal that ended the thread; empty: none did, as far as the recording tells.
-std::optional<int> DapServer::EndedBy(size_t thread) const {
-  const int32_t tid = opened_->view.machine().thread(thread).tid;
-  for (const ProcessEnd& end : opened_->view.session().recording().process_ends)
-    if (end.tid == tid && WIFSIGNALED(end.wait_status)) return WTERMSIG(end.wait_status);
-  return std::nullopt;
-}
-
 Result<DapServer::Answer> DapServer::ExceptionInfo(const Json& arguments) {
   const Result<size_t> thread = ThreadIn(arguments);
   if (!thread) return Fail(thread.error());
-  if (const std::optional<int> signal = EndedBy(*thread)) {
+  if (const std::optional<int> signal = opened_->view.KilledBy(*thread)) {
     const char* name = sigabbrev_np(*signal);
     return Answer{.body = {{"exceptionId", name == nullptr ? fmt::format("signal {}", *signal)
                                                            : fmt::format("SIG{}", name)},

@@ -205,7 +205,7 @@ void DapServer::TellStop(const MachineStop& stop) {
           "begin", thread,
           stop.of_thread ? "at the begin of the thread's flow" : "at the begin of the recording");
     case Reason::kEnd:
-      if (EndedBy(thread)) return Stopped("exception", thread, view.WhenText(thread));
+      if (view.KilledBy(thread)) return Stopped("exception", thread, view.WhenText(thread));
       return Stopped(
           "end", thread,
           stop.of_thread ? "at the end of the thread's flow" : "at the end of the recording");

@@ -174,7 +174,7 @@ Result<DapServer::Answer> DapServer::ConfigurationDone(const Json& /*arguments*/
     const size_t thread = opened_->view.machine().current();
     const MachineThread at = opened_->view.machine().At(thread);
     const bool is_last = at.number + 1 >= opened_->view.machine().thread(thread).instructions;
-    const bool died = is_last && EndedBy(thread);
+    const bool died = is_last && opened_->view.KilledBy(thread);
     Stopped(died ? "exception" : "entry", thread, opened_->view.WhenText(thread));
   }};
 }

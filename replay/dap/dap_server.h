@@ -144,7 +144,6 @@ class DapServer {
   Result<Answer> Scopes(const Json& arguments);
   Result<Answer> Variables(const Json& arguments);
   Result<Answer> ExceptionInfo(const Json& arguments);
-  std::optional<int> EndedBy(size_t thread) const;
   static Json SourceOf(std::string_view file);
   void AddFrames(size_t thread, const StackFrame& frame, bool innermost, Json& frames);
   Json FrameOf(size_t thread, const StackFrame& frame, const NamedFrame& named, bool innermost);

@@ -14,9 +14,10 @@ constexpr std::array<std::string_view, 27> kRegisters = {
     "r15",    "r14", "r13", "r12",     "rbp",     "rbx", "r11",      "r10", "r9",
     "r8",     "rax", "rcx", "rdx",     "rsi",     "rdi", "orig_rax", "rip", "cs",
     "eflags", "rsp", "ss",  "fs_base", "gs_base", "ds",  "es",       "fs",  "gs"};
-constexpr uint32_t kThreadStatus = 1;  // NT_PRSTATUS
-constexpr uint32_t kNotes = 4;         // PT_NOTE
-constexpr size_t kThreadAt = 32;       // in struct elf_prstatus
+constexpr uint32_t kThreadStatus = 1;         // NT_PRSTATUS
+constexpr uint32_t kSignalInfo = 0x53494749;  // NT_SIGINFO
+constexpr uint32_t kNotes = 4;                // PT_NOTE
+constexpr size_t kThreadAt = 32;              // in struct elf_prstatus
 constexpr size_t kRegistersAt = 112;
 
 template <class Number>
@@ -52,12 +53,13 @@ EndCore::EndCore(std::shared_ptr<const MappedFile> file, CoreFile core)
   for (uint64_t i = 0; i < NumberAt<uint16_t>(bytes, 56); ++i) {
     const uint64_t header = table + i * size;
     if (NumberAt<uint32_t>(bytes, header) != kNotes) continue;
-    ReadRegisters(PartOf(bytes, NumberAt<uint64_t>(bytes, header + 8),
-                         NumberAt<uint64_t>(bytes, header + 32)));
+    ReadNotes(PartOf(bytes, NumberAt<uint64_t>(bytes, header + 8),
+                     NumberAt<uint64_t>(bytes, header + 32)));
   }
 }
 
-void EndCore::ReadRegisters(Bytes notes) {
+// The thread that was killed is the first one.
+void EndCore::ReadNotes(Bytes notes) {
   constexpr uint64_t kHeader = 12;
   for (uint64_t at = 0; at + kHeader <= notes.size();) {
     const uint64_t name = Rounded(NumberAt<uint32_t>(notes, at));
@@ -65,8 +67,11 @@ void EndCore::ReadRegisters(Bytes notes) {
     const auto type = NumberAt<uint32_t>(notes, at + 8);
     const Bytes content = PartOf(notes, at + kHeader + name, size);
     at += kHeader + name + Rounded(size);
+    if (type == kSignalInfo && signal_.empty()) signal_ = content;
     if (type != kThreadStatus || content.size() < kRegistersAt + kRegisters.size() * 8) continue;
-    registers_[NumberAt<int32_t>(content, kThreadAt)] = content.subspan(kRegistersAt);
+    const auto tid = NumberAt<int32_t>(content, kThreadAt);
+    if (registers_.empty()) killed_tid_ = tid;
+    registers_[tid] = content.subspan(kRegistersAt);
   }
 }
 

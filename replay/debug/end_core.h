@@ -29,6 +29,10 @@ class EndCore {
   int32_t pid() const { return core_.pid; }
   // By the name that gdb gives it. Empty: the dump has no such thread or register.
   std::optional<uint64_t> Register(int32_t tid, std::string_view name) const;
+  // The signal that made the dump, as the kernel's siginfo_t, and the thread that it killed. Empty:
+  // the dump does not tell.
+  Bytes signal() const { return signal_; }
+  int32_t killed_tid() const { return killed_tid_; }
   // Copies dumped bytes from `address` on; returns how many.
   size_t Memory(uint64_t address, std::span<uint8_t> bytes) const {
     return core_.Read(address, bytes.data(), bytes.size());
@@ -36,10 +40,12 @@ class EndCore {
 
  private:
   EndCore(std::shared_ptr<const MappedFile> file, CoreFile core);
-  void ReadRegisters(Bytes notes);
+  void ReadNotes(Bytes notes);
 
   std::shared_ptr<const MappedFile> file_;
   CoreFile core_;
+  Bytes signal_;
+  int32_t killed_tid_ = -1;
   std::map<int32_t, Bytes> registers_;  // by thread, as the kernel's struct has them
 };
 

@@ -48,6 +48,10 @@ class CoreValues final : public ValueSource {
     return IsThere(thread) ? core_->Memory(address, bytes) : 0;
   }
 
+  Bytes Signal(const MachineThread& thread) override {
+    return IsThere(thread) && thread.tid == core_->killed_tid() ? core_->signal() : Bytes();
+  }
+
  private:
   bool IsThere(const MachineThread& thread) const {
     return core_ != nullptr && thread.is_end && core_->Register(thread.tid, "rip") == thread.pc;
@@ -67,6 +71,12 @@ std::optional<uint64_t> ValueSources::Register(const MachineThread& thread, std:
   for (const auto& source : sources_)
     if (const auto value = source->Register(thread, name)) return value;
   return std::nullopt;
+}
+
+Bytes ValueSources::Signal(const MachineThread& thread) {
+  for (const auto& source : sources_)
+    if (const Bytes signal = source->Signal(thread); !signal.empty()) return signal;
+  return {};
 }
 
 std::vector<uint8_t> ValueSources::Memory(const MachineThread& thread, uint64_t address,

@@ -26,6 +26,8 @@ class ValueSource {
   }
   // Copies bytes from `address` on, as many as it proves, and returns their number.
   virtual size_t Memory(const MachineThread&, uint64_t, std::span<uint8_t>) { return 0; }
+  // The siginfo_t of the signal that the thread got there. Empty: this source does not prove it.
+  virtual Bytes Signal(const MachineThread&) { return {}; }
 };
 
 // What the sources read from.
@@ -43,6 +45,7 @@ class ValueSources {
   std::optional<uint64_t> Register(const MachineThread& thread, std::string_view name);
   // As many bytes from `address` on as are proven, up to the size.
   std::vector<uint8_t> Memory(const MachineThread& thread, uint64_t address, size_t size);
+  Bytes Signal(const MachineThread& thread);
 
  private:
   std::vector<std::unique_ptr<ValueSource>> sources_;

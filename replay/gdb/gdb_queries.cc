@@ -58,13 +58,10 @@ Replies GdbServer::Attached(std::string_view) { return {"1"}; }
 
 const std::vector<GdbServer::Object>& GdbServer::Objects() {
   static const std::vector<Object> objects = {
-      {"features", &GdbServer::Features},
-      {"libraries-svr4", &GdbServer::Libraries},
-      {"exec-file", &GdbServer::ProgramFile},
-      {"auxv", &GdbServer::Auxiliary},
-      {"threads", &GdbServer::Threads},
-      {"btrace", &GdbServer::History},
-      {"btrace-conf", &GdbServer::HistorySettings},
+      {"features", &GdbServer::Features},     {"libraries-svr4", &GdbServer::Libraries},
+      {"exec-file", &GdbServer::ProgramFile}, {"auxv", &GdbServer::Auxiliary},
+      {"threads", &GdbServer::Threads},       {"siginfo", &GdbServer::SignalInfo},
+      {"btrace", &GdbServer::History},        {"btrace-conf", &GdbServer::HistorySettings},
   };
   return objects;
 }
@@ -80,6 +77,12 @@ std::optional<std::string> GdbServer::Auxiliary(std::string_view) {
 }
 std::optional<std::string> GdbServer::Threads(std::string_view) {
   return ThreadList(view_, [this](size_t thread) { return IdText(thread); });
+}
+
+std::optional<std::string> GdbServer::SignalInfo(std::string_view) {
+  const Bytes signal = view_.values().Signal(view_.machine().At(general()));
+  if (signal.empty()) return std::nullopt;
+  return std::string(signal.begin(), signal.end());
 }
 
 // The parts of one document are of one text. Null: there is no such document.

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Steps and runs in both directions, and what is told when they stop.
 #include <fmt/format.h>
+#include <signal.h>
 
 #include "replay/gdb/gdb_server.h"
+#include "replay/gdb/gdb_signals.h"
 
 namespace flowback::gdb {
 
@@ -17,14 +19,19 @@ StopMarks GdbServer::Marks() const {
 }
 
 std::string GdbServer::StopText(const MachineStop& stop) {
-  constexpr char kTrap[] = "T05";
+  constexpr int kTrap = 5;
   const MachineThread at = view_.machine().At(stop.thread);
   const bool software = breakpoints_.contains({'0', at.pc});
   const bool hardware = !software && breakpoints_.contains({'1', at.pc});
-  std::string text = kTrap;
-  if (stop.reason == Reason::kInterrupted) text = "T02";
+  // The end where the thread died is told as its signal first.
+  const auto death = stop.reason == Reason::kEnd && !death_told_ ? view_.DiesHereOf(stop.thread, at)
+                                                                 : std::nullopt;
+  death_told_ = death.has_value();
+  int signal = death ? GdbSignal(*death) : kTrap;
+  if (stop.reason == Reason::kInterrupted) signal = GdbSignal(SIGINT);
   // A loss is no signal: gdb says that the thread stopped.
-  if (stop.reason == Reason::kLoss && !software && !hardware) text = "T00";
+  if (stop.reason == Reason::kLoss && !software && !hardware) signal = 0;
+  std::string text = fmt::format("T{:02x}", signal);
   for (size_t number = 0; number < registers_.size(); ++number)
     if (view_.values().Register(at, registers_[number].name))
       text += fmt::format("{:x}:{};", number, RegisterText(registers_[number], at));
@@ -32,7 +39,7 @@ std::string GdbServer::StopText(const MachineStop& stop) {
   if (at.cpu >= 0) text += fmt::format("core:{:x};", at.cpu);
   if (stop.call && !software && !hardware) text += fmt::format("syscall_entry:{:x};", *stop.call);
   if (stop.reason == Reason::kBegin) text += "replaylog:begin;";
-  if (stop.reason == Reason::kEnd) text += "replaylog:end;";
+  if (stop.reason == Reason::kEnd && !death) text += "replaylog:end;";
   const bool at_mark = stop.reason == Reason::kAddress || stop.reason == Reason::kLoss;
   if (at_mark && software && software_breaks_) text += "swbreak:;";
   if (at_mark && hardware && hardware_breaks_) text += "hwbreak:;";

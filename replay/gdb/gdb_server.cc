@@ -76,7 +76,10 @@ Replies GdbServer::Answer(std::string_view packet) {
 
 Replies GdbServer::Reason(std::string_view) {
   general_ = view_.machine().current();
-  return {StopText({.reason = MachineStop::Reason::kStep, .thread = general_})};
+  const bool died = view_.DiesHereOf(general_, view_.machine().At(general_)).has_value();
+  death_told_ = false;
+  return {StopText({.reason = died ? MachineStop::Reason::kEnd : MachineStop::Reason::kStep,
+                    .thread = general_})};
 }
 
 std::string GdbServer::IdText(size_t thread) const {

@@ -87,6 +87,7 @@ class GdbServer {
   std::optional<std::string> ProgramFile(std::string_view annex);
   std::optional<std::string> Auxiliary(std::string_view annex);
   std::optional<std::string> Threads(std::string_view annex);
+  std::optional<std::string> SignalInfo(std::string_view annex);
 
   // gdb_history.cc
   Replies SetHistory(std::string_view rest);
@@ -151,6 +152,7 @@ class GdbServer {
   bool hardware_breaks_ = false;
   bool no_acknowledgements_ = false;
   bool is_over_ = false;
+  bool death_told_ = false;   // the last stop was the signal that killed the thread
   bool has_history_ = false;  // asked for with Qbtrace
   uint64_t history_bytes_ = uint64_t{64} << 10;
   MachineMoment history_moment_;   // when a history was told last

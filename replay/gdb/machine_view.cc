@@ -2,6 +2,7 @@
 #include "replay/gdb/machine_view.h"
 
 #include <fmt/format.h>
+#include <sys/wait.h>
 
 #include <algorithm>
 
@@ -22,6 +23,30 @@ std::optional<size_t> MachineView::ThreadOf(int64_t pid, int64_t tid) const {
     if (number.tid == tid && (pid <= 0 || number.pid == pid)) return thread;
   }
   return std::nullopt;
+}
+
+namespace {
+
+const ProcessEnd* EndOf(const Recording& recording, int32_t tid) {
+  for (const ProcessEnd& end : recording.process_ends)
+    if (end.tid == tid && WIFSIGNALED(end.wait_status)) return &end;
+  return nullptr;
+}
+
+}  // namespace
+
+std::optional<int> MachineView::KilledBy(size_t thread) const {
+  const ProcessEnd* end = EndOf(session().recording(), machine().thread(thread).tid);
+  return end == nullptr ? std::nullopt : std::optional(WTERMSIG(end->wait_status));
+}
+
+std::optional<int> MachineView::DiesHereOf(size_t thread, const MachineThread& at) const {
+  const ProcessEnd* end = EndOf(session().recording(), at.tid);
+  if (end == nullptr || at.number + 1 < machine().thread(thread).instructions) return std::nullopt;
+  // A system call that raises the signal has executed.
+  const uint64_t after = at.never_executed ? at.pc : at.pc + at.instruction.length;
+  if (end->ip && *end->ip != after) return std::nullopt;
+  return WTERMSIG(end->wait_status);
 }
 
 std::string MachineView::NameOf(size_t thread, const MachineThread& at) const {

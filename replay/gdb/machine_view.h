@@ -52,6 +52,12 @@ class MachineView {
   // The machine's thread of that number. Empty: there is none.
   std::optional<size_t> ThreadOf(int64_t pid, int64_t tid) const;
 
+  // The number of the signal that killed the thread. Empty: none did, as far as the recording
+  // tells.
+  std::optional<int> KilledBy(size_t thread) const;
+  // The same if the thread stands where it died, as far as its flow tells.
+  std::optional<int> DiesHereOf(size_t thread, const MachineThread& at) const;
+
   std::string NameOf(size_t thread, const MachineThread& at) const;
   // "main+0x12"; the address where no function is known.
   std::string PlaceText(const MachineThread& at) const;

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT
 // Packets of gdb's remote protocol: framing, checksums, escapes, runs, and what is no packet.
 #include <gtest/gtest.h>
+#include <signal.h>
 
+#include <map>
 #include <string>
 #include <vector>
 
 #include "flowback/model/code_mode.h"
 #include "replay/gdb/gdb_packets.h"
+#include "replay/gdb/gdb_signals.h"
 #include "replay/gdb/target_description.h"
 
 namespace flowback::gdb {
@@ -146,6 +149,15 @@ TEST(Hex, ReadsNumbersAndBytes) {
   EXPECT_EQ(BytesOfHex("6869"), "hi");
   EXPECT_FALSE(BytesOfHex("686"));
   EXPECT_FALSE(BytesOfHex("6x"));
+}
+
+// As gdb numbers them: its documentation of the remote protocol.
+TEST(Signals, HaveTheNumbersOfTheProtocol) {
+  const std::map<int, int> wanted = {{SIGINT, 2},   {SIGTRAP, 5},  {SIGABRT, 6},  {SIGBUS, 10},
+                                     {SIGSEGV, 11}, {SIGPIPE, 13}, {SIGCHLD, 20}, {SIGUSR1, 30},
+                                     {SIGUSR2, 31}, {SIGSYS, 12},  {33, 45},      {63, 75}};
+  for (const auto& [signal, number] : wanted) EXPECT_EQ(GdbSignal(signal), number) << signal;
+  for (const int unknown : {-1, 65, 1000}) EXPECT_EQ(GdbSignal(unknown), 143);
 }
 
 TEST(TargetDescription, NamesTheRegistersThatGdbNeeds) {

@@ -197,7 +197,8 @@ TEST_F(ReplayTest, ThreadsComeInTheOrderOfTimeBothWays) {
   EXPECT_EQ(Matches(Gdb("end", back), "@ (.*)"), visits);
 }
 
-// A core dump proves registers and memory where the thread died, and nowhere else.
+// A core dump proves registers, memory and the signal where the thread died, and nowhere else. The
+// signal stops a run there, before the end does.
 TEST_F(ReplayTest, HasTheValuesOfACoreDumpAtItsPlaceOnly) {
   if (const std::string pattern = ReadFile("/proc/sys/kernel/core_pattern");
       pattern.empty() || pattern[0] == '|' || pattern[0] == '/')
@@ -214,15 +215,23 @@ TEST_F(ReplayTest, HasTheValuesOfACoreDumpAtItsPlaceOnly) {
       "commands.gdb",
       "python\ndef tell(word):\n  try: print('@', word, str(gdb.parse_and_eval(word)))\n"
       "  except gdb.error: print('@', word, 'has none')\nend\n"
+      "info program\npython tell('$_siginfo.si_signo')\n"
+      "python tell('$_siginfo._sifields._sigfault.si_addr')\n"
       "python tell('sum')\npython tell('$rsp > 0')\nup\npython tell('first.value')\ndown\n"
-      "reverse-step\npython tell('sum')\npython tell('$rsp > 0')\nbt\ncontinue\n"
-      "python tell('sum')\n");
+      "reverse-step\npython tell('sum')\npython tell('$rsp > 0')\n"
+      "python tell('$_siginfo.si_signo')\nbt\ncatch signal SIGSEGV\ncontinue\n"
+      "python tell('sum')\ncontinue\n");
   const ProgramResult run = RunShell(
       folder_, "$F replay recording --at crash --core dump -- -nx -batch -x commands.gdb 2>&1");
   EXPECT_EQ(Matches(run.out, "@ (.*)"),
-            (std::vector<std::string>{"sum 6", "$rsp > 0 1", "first.value 1", "sum has none",
-                                      "$rsp > 0 has none", "sum 6"}))
+            (std::vector<std::string>{"$_siginfo.si_signo 11",
+                                      "$_siginfo._sifields._sigfault.si_addr 0x0", "sum 6",
+                                      "$rsp > 0 1", "first.value 1", "sum has none",
+                                      "$rsp > 0 has none", "$_siginfo.si_signo has none", "sum 6"}))
       << run.out;
+  EXPECT_NE(run.out.find("It stopped with signal SIGSEGV"), std::string::npos) << run.out;
+  EXPECT_NE(run.out.find("Catchpoint 1 (signal SIGSEGV)"), std::string::npos) << run.out;
+  EXPECT_NE(run.out.find("No more reverse-execution history"), std::string::npos) << run.out;
   EXPECT_EQ(GdbFrames(run.out).back(), "main:19") << run.out;
 }
 
