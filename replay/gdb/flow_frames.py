@@ -195,7 +195,7 @@ class History:
                 gdb.execute("define %s\npython flowback_history.%s()\nend" % (hook, function), to_string=True)
 
     def begin(self):
-        if gdb.current_recording() is None:
+        if is_replay() and gdb.current_recording() is None:
             gdb.execute("record btrace bts", to_string=True)
             self.started = True
 
@@ -205,13 +205,13 @@ class History:
         self.started = False
 
 
-flowback_history = History()
-gdb.execute("define hookpost-monitor\npython look_again()\nend", to_string=True)
 def stopped(_event):
     if settings.users and not is_replay():
         settings.give_back()
 
 
+flowback_history = History()
+gdb.execute("define hookpost-monitor\npython look_again()\nend", to_string=True)
 for target in ("remote", "extended-remote"):
     gdb.execute("define target hook-%s\npython before_connecting()\nend" % target, to_string=True)
     gdb.execute("define target hookpost-%s\npython connected()\nend" % target, to_string=True)

@@ -74,8 +74,13 @@ Replies GdbServer::RunStep(size_t thread, Direction direction, Others others) {
 }
 
 Replies GdbServer::RunTo(Direction direction, std::optional<size_t> only) {
-  // Of a run of all, the thread that gdb looks at is the one that moves to an end of the recording.
-  return Stopped(view_.machine().Continue(direction, Marks(), only, view_.input().keep_on));
+  // Of a run of all, the thread that was killed is the one that moves to the end of the recording;
+  // else the one that gdb looks at.
+  ReplayedMachine& machine = view_.machine();
+  MachineStop stop = machine.Continue(direction, Marks(), only, view_.input().keep_on);
+  if (stop.reason == Reason::kEnd && !only)
+    if (const auto killed = view_.KilledThread()) machine.ToEnd(stop.thread = *killed);
+  return Stopped(stop);
 }
 
 Replies GdbServer::ResumeActions(std::string_view) { return {"vCont;c;C;s;S;r"}; }

@@ -40,6 +40,12 @@ std::optional<int> MachineView::KilledBy(size_t thread) const {
   return end == nullptr ? std::nullopt : std::optional(WTERMSIG(end->wait_status));
 }
 
+std::optional<size_t> MachineView::KilledThread() const {
+  for (size_t thread = 0; thread < machine().size(); ++thread)
+    if (KilledBy(thread)) return thread;
+  return std::nullopt;
+}
+
 std::optional<int> MachineView::DiesHereOf(size_t thread, const MachineThread& at) const {
   const ProcessEnd* end = EndOf(session().recording(), at.tid);
   if (end == nullptr || at.number + 1 < machine().thread(thread).instructions) return std::nullopt;

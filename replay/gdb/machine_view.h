@@ -55,7 +55,9 @@ class MachineView {
   // The number of the signal that killed the thread. Empty: none did, as far as the recording
   // tells.
   std::optional<int> KilledBy(size_t thread) const;
-  // The same if the thread stands where it died, as far as its flow tells.
+  // The first such thread.
+  std::optional<size_t> KilledThread() const;
+  // KilledBy if the thread stands where it died, as far as its flow tells.
   std::optional<int> DiesHereOf(size_t thread, const MachineThread& at) const;
 
   std::string NameOf(size_t thread, const MachineThread& at) const;
