@@ -65,6 +65,8 @@ enum class StepOperation : uint8_t {
   kShiftRight,
   kShiftRightSigned,
   kMultiply,
+  kRotateLeft,  // a by b modulo `bits`
+  kByteSwap,
   kSignExtend,  // a, whose upper bit is bit b - 1
   kSelect,      // b where condition `a` holds, else c
   kCondition,   // whether `condition` holds for the flags `a`: 0 or 1
@@ -75,6 +77,7 @@ enum class StepOperation : uint8_t {
   kFlagsOfSum,         // a + b
   kFlagsOfResult,      // zero and sign of a; no carry, no overflow
   kFlagsOfZeroSign,    // zero and sign of a; the others are not known
+  kFlagsOfZero,        // zero of a; the others are not known
   kFlagsOfCarry,       // the carry is a; the others are not known
   kOther,  // something that depends on a, b, c and on `constant`, which names the operation
 };
@@ -141,6 +144,9 @@ struct MachineStep {
 
 struct InstructionEffects {
   uint8_t length = 0;
+  // It also writes memory that no step names: a string instruction, one that saves the processor's
+  // state.
+  bool writes_elsewhere = false;
   std::vector<MachineStep> steps;
 };
 

@@ -79,8 +79,10 @@ KnownFlags FlagsOf(const TripValues& values, const TripValue& flags) {
     case StepOperation::kFlagsOfResult:
       known.carry = known.overflow = false;
       [[fallthrough]];
+    case StepOperation::kFlagsOfZero:
     case StepOperation::kFlagsOfZeroSign:
       SetZeroSign(values[flags.a], flags.condition, known);
+      if (flags.operation == StepOperation::kFlagsOfZero) known.sign.reset();
       return known;
     case StepOperation::kFlagsOfCarry:
       if (a) known.carry = (*a & 1) != 0;
@@ -97,8 +99,7 @@ std::optional<bool> Either(std::optional<bool> a, std::optional<bool> b) {
 }
 
 std::optional<bool> Differ(std::optional<bool> a, std::optional<bool> b) {
-  if (!a || !b) return std::nullopt;
-  return *a != *b;
+  return a && b ? std::optional(*a != *b) : std::nullopt;
 }
 
 std::optional<uint64_t> FoldConstants(const TripValue& value, uint64_t a, uint64_t b) {

@@ -42,14 +42,16 @@ ROOMS = {
     # Linked into programs that record themselves.
     "self": (["capture/self/", "include/flowback/self.h", "include/flowback/self_region.h"], _FIRST + ["capture"]),
     "replay": (["replay/", "include/flowback/replay/"], _FIRST + _CODE + ["decode"]),
+    # Values along a flow, whoever tells the flow.
+    "values": (["replay/values/"], _FIRST + ["instruction"]),
     # The library's front door opens a recording and hands out everything below it.
     "session": (
         ["replay/session/", "include/flowback/session.h"],
         _FIRST + _CODE + _BELOW_CLI,
     ),
     # Recordings as debuggers see them: the replayed machine, and gdb's protocol to it.
-    "debug": (["replay/debug/"], _FIRST + _CODE + ["decode", "replay", "session"]),
-    "gdb": (["replay/gdb/"], _FIRST + _CODE + ["decode", "replay", "session", "writers", "debug"]),
+    "debug": (["replay/debug/"], _FIRST + _CODE + ["decode", "replay", "session", "values"]),
+    "gdb": (["replay/gdb/"], _FIRST + _CODE + ["decode", "replay", "session", "writers", "debug", "values"]),
     # Editors' protocol to it. Names and the console's commands are those of gdb's server.
     "dap": (["replay/dap/"], _FIRST + _CODE + ["decode", "replay", "session", "debug", "gdb"]),
     # What the library writes for other programs and for people.

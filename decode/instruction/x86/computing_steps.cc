@@ -18,11 +18,43 @@ void X86StepMaker::MakeBinary(StepOperation operation, StepOperation flags) {
 }
 
 void X86StepMaker::MakeShift(StepOperation operation) {
-  const StepOperand amount =
-      Compute(StepOperation::kAnd, 8, Read(1), ConstantOperand(Bits(0) == 64 ? 63 : 31));
+  const unsigned mask = Bits(0) == 64 ? 63 : 31;
+  const StepOperand amount = Compute(StepOperation::kAnd, 8, Read(1), ConstantOperand(mask));
   const StepOperand result = Compute(operation, Bits(0), Read(0), amount);
-  SetFlags(StepOperation::kFlagsOfZeroSign, Bits(0), result);
+  // The flags stay as they are where nothing is shifted.
+  if (!IsImmediate(1))
+    ComputeTo(kFlagsOperand, StepOperation::kOther, 64, result, amount, kFlagsOperand);
+  else if ((Operand(1).imm.value.u & mask) != 0)
+    SetFlags(StepOperation::kFlagsOfZeroSign, Bits(0), result);
   Write(0, result);
+}
+
+// Zero and sign stay as they are; carry and overflow are not told.
+void X86StepMaker::MakeRotation(bool right) {
+  const unsigned mask = Bits(0) == 64 ? 63 : 31;
+  StepOperand amount = Compute(StepOperation::kAnd, 8, Read(1), ConstantOperand(mask));
+  if (right) amount = Compute(StepOperation::kSubtract, 8, ConstantOperand(Bits(0)), amount);
+  const StepOperand result = Compute(StepOperation::kRotateLeft, Bits(0), Read(0), amount);
+  ComputeTo(kFlagsOperand, StepOperation::kOther, 64, result, amount, kFlagsOperand);
+  Write(0, result);
+}
+
+// CWD, CDQ, CQO: the sign of the accumulator in all bits of the data register.
+void X86StepMaker::MakeSignOf(unsigned bits) {
+  StepOperand to = RegisterOperand(2, bits);
+  to.merges = bits < 32;
+  ComputeTo(to, StepOperation::kCopy, bits,
+            Compute(StepOperation::kShiftRightSigned, bits, RegisterOperand(0, bits),
+                    ConstantOperand(bits - 1)));
+}
+
+// CBW, CWDE, CDQE.
+void X86StepMaker::MakeWiderAccumulator(unsigned bits) {
+  StepOperand to = RegisterOperand(0, bits);
+  to.merges = bits < 32;
+  ComputeTo(to, StepOperation::kCopy, bits,
+            Compute(StepOperation::kSignExtend, bits, RegisterOperand(0, bits / 2),
+                    ConstantOperand(bits / 2)));
 }
 
 void X86StepMaker::MakeStep(StepOperation operation) {
@@ -64,15 +96,13 @@ void X86StepMaker::MakeExchangeAdd() {
 // The accumulator holds the memory's old value afterwards in either case: where they were equal, it
 // did before.
 void X86StepMaker::MakeCompareExchange() {
+  // Between registers nobody compares and swaps, and the accumulator may be one of them.
+  if (!IsMemory(Operand(0))) return MakeOther();
   const StepOperand old = Compute(StepOperation::kCopy, Bits(0), Read(0));
   StepOperand accumulator = RegisterOperand(0, Bits(0));
   accumulator.merges = Bits(0) < 32;
   SetFlags(StepOperation::kFlagsOfDifference, Bits(0), accumulator, old);
-  if (IsMemory(Operand(0))) {
-    StoreIfZero(AddressOf(Operand(0)), Bits(0), OperandOf(Operand(1).reg.value, mode_));
-  } else {
-    Write(0, Compute(StepOperation::kOther, Bits(0), old, accumulator, Read(1)));
-  }
+  StoreIfZero(AddressOf(Operand(0)), Bits(0), OperandOf(Operand(1).reg.value, mode_));
   ComputeTo(accumulator, StepOperation::kCopy, Bits(0), old);
 }
 
@@ -88,7 +118,7 @@ void X86StepMaker::MakeCompareExchangePair() {
   const StepOperand differs =
       Compute(StepOperation::kOr, half, Compute(StepOperation::kXor, half, low, a),
               Compute(StepOperation::kXor, half, high, d));
-  SetFlags(StepOperation::kFlagsOfZeroSign, half, differs);
+  SetFlags(StepOperation::kFlagsOfZero, half, differs);
   StoreIfZero(AddressOf(Operand(0)), half, RegisterOperand(3, half));
   StoreIfZero(upper_address, half, RegisterOperand(1, half));
   ComputeTo(a, StepOperation::kCopy, half, low);
@@ -96,7 +126,9 @@ void X86StepMaker::MakeCompareExchangePair() {
 }
 
 void X86StepMaker::MakeBitTest() {
-  const StepOperand index = Read(1);
+  StepOperand index = Read(1);
+  if (!IsImmediate(1) && Bits(1) < 64)
+    index = Compute(StepOperation::kSignExtend, 64, index, ConstantOperand(Bits(1)));
   StepOperand old;
   StepAddress address;
   if (IsMemory(Operand(0))) {
@@ -200,6 +232,26 @@ bool X86StepMaker::MakeSimple() {
       return true;
     case ZYDIS_MNEMONIC_SAR:
       MakeShift(kShiftRightSigned);
+      return true;
+    case ZYDIS_MNEMONIC_ROL:
+      MakeRotation(false);
+      return true;
+    case ZYDIS_MNEMONIC_ROR:
+      MakeRotation(true);
+      return true;
+    case ZYDIS_MNEMONIC_BSWAP:
+      if (Bits(0) < 32) return false;
+      Write(0, Compute(kByteSwap, Bits(0), Read(0)));
+      return true;
+    case ZYDIS_MNEMONIC_CBW:
+    case ZYDIS_MNEMONIC_CWDE:
+    case ZYDIS_MNEMONIC_CDQE:
+      MakeWiderAccumulator(decoded_.instruction.operand_width);
+      return true;
+    case ZYDIS_MNEMONIC_CWD:
+    case ZYDIS_MNEMONIC_CDQ:
+    case ZYDIS_MNEMONIC_CQO:
+      MakeSignOf(decoded_.instruction.operand_width);
       return true;
     case ZYDIS_MNEMONIC_IMUL:
       MakeMultiply();

@@ -8,6 +8,7 @@ namespace flowback::x86 {
 
 bool EffectsOf(Bytes code, uint64_t address, CodeMode mode, InstructionEffects& effects) {
   effects.steps.clear();
+  effects.writes_elsewhere = false;
   FullDecode decoded;
   if (mode == CodeMode::kX86_16 || !DecodeFull(code, mode, decoded)) return false;
   effects.length = decoded.instruction.length;

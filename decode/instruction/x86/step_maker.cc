@@ -173,6 +173,15 @@ void X86StepMaker::MakeInput(StepKind kind) {
   }
 }
 
+// Whether the operand says which memory is written: not so where an instruction repeats, scatters
+// or saves state.
+bool X86StepMaker::IsPlainStore(const ZydisDecodedOperand& operand) const {
+  constexpr unsigned kWidestVector = 512;
+  return operand.visibility == ZYDIS_OPERAND_VISIBILITY_EXPLICIT &&
+         operand.mem.type == ZYDIS_MEMOP_TYPE_MEM && operand.size <= kWidestVector &&
+         decoded_.instruction.meta.category != ZYDIS_CATEGORY_STRINGOP;
+}
+
 void X86StepMaker::MakeOther() {
   StepOperand all = ConstantOperand(decoded_.instruction.mnemonic);
   const size_t count = decoded_.instruction.operand_count;
@@ -187,9 +196,12 @@ void X86StepMaker::MakeOther() {
   }
   for (size_t i = 0; i < count; ++i) {
     if (!Writes(Operand(i))) continue;
+    if (IsMemory(Operand(i)) && !IsPlainStore(Operand(i))) effects_.writes_elsewhere = true;
     const unsigned bits = std::min<unsigned>(Operand(i).size, 64);
     Write(i, Compute(StepOperation::kOther, bits, all, ConstantOperand(count + i)));
   }
+  // Of CMC the operands do not say that it writes the flags.
+  if (decoded_.instruction.mnemonic == ZYDIS_MNEMONIC_CMC) SetFlags(StepOperation::kOther, 64, all);
 }
 
 bool X86StepMaker::MakeControl() {

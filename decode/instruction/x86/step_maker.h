@@ -43,6 +43,7 @@ class X86StepMaker : public StepList {
   X86StepMaker(const FullDecode& decoded, uint64_t address, CodeMode mode,
                InstructionEffects& effects)
       : StepList(effects, decoded.instruction.mnemonic),
+        effects_(effects),
         decoded_(decoded),
         mode_(mode),
         bits_(TraitsOf(mode).bits),
@@ -64,6 +65,9 @@ class X86StepMaker : public StepList {
 
   void MakeBinary(StepOperation operation, StepOperation flags);
   void MakeShift(StepOperation operation);
+  void MakeRotation(bool right);
+  void MakeSignOf(unsigned bits);
+  void MakeWiderAccumulator(unsigned bits);
   void MakeStep(StepOperation operation);  // INC and DEC
   void MakeNegate();
   void MakeMove(bool sign_extends);
@@ -82,10 +86,12 @@ class X86StepMaker : public StepList {
   StepOperand MakePop(unsigned bits);
   void MakeSystemCall();
   void MakeInput(StepKind kind);
+  bool IsPlainStore(const ZydisDecodedOperand& operand) const;
   void MakeOther();
   bool MakeSimple();
   bool MakeControl();
 
+  InstructionEffects& effects_;
   const FullDecode& decoded_;
   CodeMode mode_;
   unsigned bits_;

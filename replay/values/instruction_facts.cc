@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: MIT
+#include "replay/values/instruction_facts.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+
+#include "replay/values/known_bits.h"
+
+namespace flowback::values {
+namespace {
+
+// The opcode behind the prefixes of an instruction of 64-bit code.
+struct Opcode {
+  std::span<const uint8_t> bytes;  // from the opcode on
+  bool narrow = false;             // prefix 66
+  bool short_address = false;      // prefix 67
+  bool has_f3 = false;
+
+  uint8_t At(size_t i) const { return i < bytes.size() ? bytes[i] : 0; }
+  bool IsTwo(uint8_t second) const { return At(0) == 0x0f && At(1) == second; }
+};
+
+Opcode OpcodeOf(const PathInstruction& instruction) {
+  const std::span<const uint8_t> bytes(instruction.bytes.data(),
+                                       std::min<size_t>(instruction.length, 15));
+  Opcode opcode;
+  size_t at = 0;
+  for (; at < bytes.size(); ++at) {
+    const uint8_t byte = bytes[at];
+    if (byte == 0x66)
+      opcode.narrow = true;
+    else if (byte == 0x67)
+      opcode.short_address = true;
+    else if (byte == 0xf3)
+      opcode.has_f3 = true;
+    else if (byte != 0xf0 && byte != 0xf2 && byte != 0x2e && byte != 0x36 && byte != 0x3e &&
+             byte != 0x26 && byte != 0x64 && byte != 0x65)
+      break;
+  }
+  if (at < bytes.size() && (bytes[at] & 0xf0) == 0x40) ++at;  // REX
+  opcode.bytes = bytes.subspan(at);
+  return opcode;
+}
+
+// Instructions whose steps leave out a part: rare ones that compilers do not write. Their other
+// effects are unknown.
+bool IsOpaque(const Opcode& opcode) {
+  const uint8_t first = opcode.At(0);
+  const uint8_t modrm_register = opcode.At(2) >> 3 & 7;
+  const bool is_register_form = opcode.At(2) >= 0xc0;
+  if (opcode.narrow && (first == 0xc9 || first == 0x9d || first == 0x9c)) return true;
+  if (opcode.short_address && first >= 0xe0 && first <= 0xe3) return true;
+  // PUSH and POP of FS and GS: the stack pointer moves by 8, not by the operand's size.
+  if (opcode.IsTwo(0xa0) || opcode.IsTwo(0xa1) || opcode.IsTwo(0xa8) || opcode.IsTwo(0xa9))
+    return true;
+  // Moves to segment registers change FS or GS; WRFSBASE and WRGSBASE do so.
+  if (first == 0x8e) return true;
+  if (opcode.IsTwo(0xae) && opcode.has_f3 && is_register_form && modrm_register >= 2 &&
+      modrm_register <= 3)
+    return true;
+  // System instructions: CLZERO, XBEGIN, XEND, SWAPGS and others; far transfers; ENTER.
+  if (opcode.IsTwo(0x01) && is_register_form) return true;
+  if (first == 0xc7 && opcode.At(1) == 0xf8) return true;
+  return first == 0xcf || first == 0xca || first == 0xcb || first == 0xc8 ||
+         (first == 0xff && ((opcode.At(1) >> 3 & 7) == 3 || (opcode.At(1) >> 3 & 7) == 5)) ||
+         opcode.IsTwo(0x07) || opcode.IsTwo(0x34) || opcode.IsTwo(0x35);
+}
+
+uint64_t NumberAt(std::span<const uint8_t> bytes, size_t at, size_t size) {
+  uint64_t number = 0;
+  for (size_t i = 0; i < size && at + i < bytes.size(); ++i)
+    number |= uint64_t{bytes[at + i]} << 8 * i;
+  return SignExtended(number, static_cast<unsigned>(size * 8));
+}
+
+void SetTransfer(const Opcode& opcode, InstructionFacts& facts) {
+  const uint8_t first = opcode.At(0);
+  const auto set_target = [&](size_t at, size_t size) {
+    facts.target = facts.behind + NumberAt(opcode.bytes, at, size);
+  };
+  if (first >= 0x70 && first <= 0x7f) {
+    facts.is_conditional = facts.decides_by_flags = true;
+    set_target(1, 1);
+  } else if (first == 0x0f && (opcode.At(1) & 0xf0) == 0x80) {
+    facts.is_conditional = facts.decides_by_flags = true;
+    set_target(2, 4);
+  } else if (first >= 0xe0 && first <= 0xe3) {
+    facts.is_conditional = true;
+    // LOOPE and LOOPNE also look at flags that their steps leave out.
+    facts.decides_by_flags = first >= 0xe2;
+    set_target(1, 1);
+  } else if (first == 0xeb) {
+    set_target(1, 1);
+  } else if (first == 0xe9 || first == 0xe8) {
+    set_target(1, 4);
+  } else if (first == 0xc2 || first == 0xc3) {
+    facts.is_indirect = true;
+  } else if (first == 0xff) {
+    const unsigned operation = opcode.At(1) >> 3 & 7;
+    facts.is_indirect = operation == 2 || operation == 4;
+  }
+  facts.falls_through = facts.is_conditional || (!facts.target && !facts.is_indirect);
+}
+
+}  // namespace
+
+bool InstructionFacts::LeadsTo(uint64_t address) const {
+  // What makes a system call may have no told next: it returns behind itself.
+  if (next == 0 && !is_system_call) return false;
+  if (next != 0 && next != address && !is_system_call) return false;
+  return is_indirect || (falls_through && address == behind) || (target && *target == address);
+}
+
+InstructionFacts FactsOf(const PathInstruction& instruction) {
+  InstructionFacts facts;
+  facts.next = instruction.next;
+  facts.behind = instruction.address + instruction.length;
+  if (instruction.mode != CodeMode::kX86_64 || instruction.length == 0) {
+    facts.is_opaque = true;
+    return facts;
+  }
+  const Opcode opcode = OpcodeOf(instruction);
+  facts.is_system_call = opcode.IsTwo(0x05);
+  facts.is_opaque = IsOpaque(opcode);
+  SetTransfer(opcode, facts);
+  return facts;
+}
+
+}  // namespace flowback::values

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+// What the value engine works on: a stretch of one thread's exact flow, and what is known of the
+// thread's registers and memory somewhere along it.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "flowback/model/code_mode.h"
+
+namespace flowback::values {
+
+// What else may have happened just before an instruction.
+enum class Between : uint8_t {
+  kNothing,
+  kMemoryMayChange,  // somebody else may have written to memory: another thread, a signal's handler
+  kAllMayChange,     // the flow is missing, or control came from elsewhere
+};
+
+struct PathInstruction {
+  uint64_t address = 0;
+  uint64_t next = 0;  // where control went; 0: not known
+  std::array<uint8_t, 16> bytes{};
+  uint8_t length = 0;
+  CodeMode mode = CodeMode::kX86_64;
+  Between before = Between::kNothing;
+};
+
+// A point is the number of an instruction: the moment before it executes. The point behind the last
+// instruction is the path's end.
+struct ExecutedPath {
+  std::vector<PathInstruction> instructions;
+  uint64_t end_address = 0;  // of the instruction at the end, which has not executed
+  Between before_end = Between::kNothing;
+};
+
+// Registers have the numbers of step_register (decode/instruction/effects.h): the general ones, the
+// flags, and the bases of FS and GS.
+struct KnownState {
+  size_t point = 0;
+  std::vector<std::pair<uint8_t, uint64_t>> registers{};
+  // A byte of memory at that point. Empty: it is not known. May be null.
+  std::function<std::optional<uint8_t>(uint64_t)> memory{};
+};
+
+struct Surroundings {
+  std::vector<KnownState> states;  // by point
+  // Whether only the process writes at the address, and only by the instructions of its threads and
+  // by its system calls. What is not so is not followed. Null: all memory is so.
+  std::function<bool(uint64_t)> is_private;
+  // A byte that never changes: code, constants. May be null.
+  std::function<std::optional<uint8_t>(uint64_t)> constant;
+};
+
+}  // namespace flowback::values

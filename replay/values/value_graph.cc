@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: MIT
+#include "replay/values/value_graph.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "replay/values/instruction_facts.h"
+
+namespace flowback::values {
+namespace {
+
+class GraphBuilder {
+ public:
+  explicit GraphBuilder(const ExecutedPath& path) : path_(path) {}
+
+  ValueGraph Build() {
+    ForgetRegisters();
+    const size_t count = path_.instructions.size();
+    for (size_t i = 0; i < count; ++i) {
+      instruction_ = static_cast<uint32_t>(i);
+      AddPoint();
+      const bool is_last = i + 1 == count;
+      came_to_ = is_last ? path_.end_address : path_.instructions[i + 1].address;
+      between_ = is_last ? path_.before_end : path_.instructions[i + 1].before;
+      AddInstruction(path_.instructions[i]);
+      AddBetween();
+    }
+    AddPoint();
+    return std::move(graph_);
+  }
+
+ private:
+  static constexpr size_t kTemporaries = step_register::kCount - step_register::kTemporary;
+  // A value that an instruction passes on from one step to the next.
+  struct Temporary {
+    ValueId value = kNoValue;
+    bool opaque = false;  // how it was computed is not known
+  };
+
+  ValueId NewValue() {
+    graph_.definitions.push_back(ValueGraph::kNoStep);
+    return static_cast<ValueId>(graph_.definitions.size() - 1);
+  }
+  void AddPoint() {
+    graph_.points.push_back(static_cast<uint32_t>(graph_.steps.size()));
+    graph_.registers.push_back(registers_);
+  }
+  GraphStep& Add(GraphStep::Kind kind) {
+    graph_.steps.push_back({.kind = kind, .instruction = instruction_});
+    return graph_.steps.back();
+  }
+  void ForgetRegisters() {
+    for (ValueId& value : registers_) value = NewValue();
+  }
+  void ForgetAll() {
+    ForgetRegisters();
+    Add(GraphStep::Kind::kForget);
+  }
+
+  void AddBetween() {
+    if (between_ == Between::kAllMayChange || !facts_.LeadsTo(came_to_)) return ForgetAll();
+    if (between_ == Between::kMemoryMayChange) Add(GraphStep::Kind::kForget);
+  }
+
+  void AddInstruction(const PathInstruction& instruction) {
+    facts_ = FactsOf(instruction);
+    const Bytes code(instruction.bytes.data(), instruction.length);
+    if (facts_.is_opaque || !EffectsOf(code, instruction.address, instruction.mode, effects_))
+      return ForgetAll();
+    temporaries_.fill({});
+    may_not_write_ = std::ranges::any_of(
+        effects_.steps, [](const MachineStep& step) { return step.kind == StepKind::kStoreIf; });
+    for (const MachineStep& step : effects_.steps) {
+      if (step.kind == StepKind::kSystemCall) return AddSystemCall(step);
+      AddStep(step);
+    }
+    if (effects_.writes_elsewhere) Add(GraphStep::Kind::kForget);
+  }
+
+  // The kernel keeps all registers but the result's, and those that SYSCALL itself overwrites. A
+  // call may set the bases of FS and GS (arch_prctl).
+  void AddSystemCall(const MachineStep& step) {
+    if (!facts_.is_system_call) return ForgetAll();
+    const ValueSlice number = Read(step.a);
+    Add(GraphStep::Kind::kSystemCall).a = number;
+    for (const uint8_t base : {step_register::kFsBase, step_register::kGsBase}) {
+      ValueId& value = registers_[FollowedIndex(base)];
+      const ValueId old = std::exchange(value, NewValue());
+      GraphStep& kept = Add(GraphStep::Kind::kKeepBase);
+      kept.a = number;
+      kept.to.value = value;
+      kept.old = old;
+    }
+    for (const uint8_t lost : {uint8_t{0}, uint8_t{1}, uint8_t{11}, step_register::kFlags})
+      registers_[FollowedIndex(lost)] = NewValue();
+  }
+
+  Temporary* TemporaryOf(const StepOperand& operand) {
+    if (operand.kind != StepOperand::Kind::kRegister || operand.number < step_register::kTemporary)
+      return nullptr;
+    return &temporaries_[(operand.number - step_register::kTemporary) % kTemporaries];
+  }
+  bool IsOpaque(const StepOperand& operand) {
+    const Temporary* temporary = TemporaryOf(operand);
+    return temporary != nullptr && temporary->opaque;
+  }
+
+  ValueSlice Read(const StepOperand& operand) {
+    if (operand.kind == StepOperand::Kind::kNone) return {};
+    if (operand.kind == StepOperand::Kind::kConstant) return {.constant = operand.constant};
+    ValueSlice slice{.bits = operand.bits, .shift = operand.shift};
+    if (Temporary* temporary = TemporaryOf(operand)) {
+      if (temporary->value == kNoValue) temporary->value = NewValue();
+      slice.value = temporary->value;
+      return slice;
+    }
+    const size_t index = FollowedIndex(operand.number);
+    slice.value = index == kNotFollowed ? NewValue() : registers_[index];
+    return slice;
+  }
+
+  uint32_t AddressOf(const StepAddress& memory) {
+    GraphAddress address;
+    address.base = Read(memory.base);
+    address.index = Read(memory.index);
+    address.segment = Read(memory.segment);
+    address.scale = memory.scale;
+    address.bits = memory.bits;
+    address.displacement = memory.displacement;
+    graph_.addresses.push_back(address);
+    return static_cast<uint32_t>(graph_.addresses.size() - 1);
+  }
+
+  // Gives `to` a new value, which the last step defines; `opaque`: the step does not say which.
+  void Write(const StepOperand& to, bool opaque) {
+    const size_t index = FollowedIndex(to.number);
+    Temporary* temporary = TemporaryOf(to);
+    if (temporary == nullptr && index == kNotFollowed) {
+      graph_.steps.back().to = {.value = NewValue(), .bits = 64};
+      return;
+    }
+    const ValueId value = NewValue();
+    GraphStep& step = graph_.steps.back();
+    graph_.definitions[value] = static_cast<uint32_t>(graph_.steps.size() - 1);
+    step.to = {.value = value, .bits = to.bits, .shift = to.shift};
+    if (to.merges && temporary == nullptr) step.old = registers_[index];
+    if (step.old != kNoValue) step.zero_extends = false;
+    // Where it is not sure that a register is written, its upper half may stay.
+    if (opaque || (may_not_write_ && temporary == nullptr)) step.zero_extends = false;
+    if (temporary != nullptr)
+      *temporary = {.value = value, .opaque = opaque};
+    else
+      registers_[index] = value;
+  }
+
+  void AddComputation(const MachineStep& step) {
+    const bool opaque = step.operation == StepOperation::kOther ||
+                        (step.operation == StepOperation::kCopy && IsOpaque(step.a));
+    const ValueSlice a = Read(step.a);
+    const ValueSlice b = Read(step.b);
+    const ValueSlice c = Read(step.c);
+    GraphStep& made = Add(opaque ? GraphStep::Kind::kMerge : GraphStep::Kind::kCompute);
+    made.operation = step.operation;
+    made.condition = step.condition;
+    made.bits = step.bits;
+    made.a = a;
+    made.b = b;
+    made.c = c;
+    Write(step.to, opaque);
+  }
+
+  void AddMemory(const MachineStep& step, GraphStep::Kind kind) {
+    const uint32_t address = AddressOf(step.memory);
+    const ValueSlice a = Read(step.a);
+    const ValueSlice b = Read(step.b);
+    GraphStep& made = Add(kind);
+    made.address = address;
+    made.bits = step.bits;
+    made.condition = step.condition;
+    made.a = a;
+    made.b = b;
+    if (kind == GraphStep::Kind::kLoad || kind == GraphStep::Kind::kAddress)
+      Write(step.to, kind == GraphStep::Kind::kLoad && step.bits > 8);
+  }
+
+  void AddOutcome(const MachineStep& step) {
+    if (!facts_.decides_by_flags || !facts_.LeadsTo(came_to_) || !facts_.target ||
+        between_ == Between::kAllMayChange || *facts_.target == facts_.behind)
+      return;
+    const ValueSlice flags = Read(step.a);
+    GraphStep& outcome = Add(GraphStep::Kind::kOutcome);
+    outcome.condition = step.condition;
+    outcome.a = flags;
+    outcome.constant = came_to_ == *facts_.target ? 1 : 0;
+  }
+
+  void AddStep(const MachineStep& step) {
+    switch (step.kind) {
+      case StepKind::kCompute:
+        return AddComputation(step);
+      case StepKind::kAddress:
+        return AddMemory(step, GraphStep::Kind::kAddress);
+      case StepKind::kLoad:
+        return AddMemory(step, GraphStep::Kind::kLoad);
+      case StepKind::kStore:
+        return effects_.writes_elsewhere ? void() : AddMemory(step, GraphStep::Kind::kStore);
+      case StepKind::kStoreIf:
+        return AddMemory(step, GraphStep::Kind::kStoreIf);
+      case StepKind::kBranch:
+        return AddOutcome(step);
+      case StepKind::kIndirectJump: {
+        if (!facts_.LeadsTo(came_to_) || between_ == Between::kAllMayChange) return;
+        const ValueSlice target = Read(step.a);
+        GraphStep& equal = Add(GraphStep::Kind::kEqual);
+        equal.a = target;
+        equal.constant = came_to_;
+        return;
+      }
+      case StepKind::kClock:
+      case StepKind::kRandom:
+        Add(GraphStep::Kind::kMerge);
+        return Write(step.to, true);
+      case StepKind::kStoreTry:
+        return ForgetAll();
+      default:
+        return;
+    }
+  }
+
+  const ExecutedPath& path_;
+  ValueGraph graph_;
+  std::array<ValueId, kFollowed> registers_{};
+  std::array<Temporary, kTemporaries> temporaries_{};
+  InstructionEffects effects_;
+  InstructionFacts facts_;
+  uint64_t came_to_ = 0;
+  Between between_ = Between::kNothing;
+  uint32_t instruction_ = 0;
+  bool may_not_write_ = false;  // a compare and swap
+};
+
+}  // namespace
+
+ValueGraph GraphOf(const ExecutedPath& path) { return GraphBuilder(path).Build(); }
+
+}  // namespace flowback::values

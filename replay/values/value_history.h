@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: MIT
+// The values that a thread's registers and memory had along a path of its flow, as far as they
+// are proven.
+//
+//   const ValueHistory history = ValueHistory::Of(path, surroundings);
+//   if (const auto rax = history.Register(point, 0)) Use(*rax);
+//
+// A known state, such as a core dump's, proves values at one point. Each instruction proves more:
+// what it computed from what is known, and what it must have had to come to what is known. The
+// engine goes back and forth over the path until nothing new is proven. Bits are proven one by
+// one, so a byte of a register may be known where the rest is not.
+//
+// Memory is followed where only the process itself can write to it (Surroundings::is_private). A
+// store to an address that is not proven, a system call that may write, and whatever else may
+// change memory in between end all that is known of memory, in both directions. No store is
+// assumed to keep away from any address. Loads and stores whose addresses are proven meet the same
+// bytes where nothing may have written between them.
+//
+// Nothing is guessed. If what is known contradicts itself (a core of another run, memory that
+// somebody else wrote to), the history proves nothing at all, and says where.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "replay/values/known_bits.h"
+#include "replay/values/path.h"
+
+namespace flowback::values {
+
+// How a value was proven.
+enum class ProofKind : uint8_t {
+  kNone,      // it is not
+  kState,     // by a known state
+  kForward,   // an instruction computed it
+  kBackward,  // an instruction must have had it, to come to its result
+};
+
+struct Proof {
+  ProofKind kind = ProofKind::kNone;
+  size_t instruction = 0;  // of kForward and kBackward: its number in the path
+};
+
+// One instruction of the chain that gave a value.
+struct ChainLink {
+  enum class Kind : uint8_t {
+    kComputed,  // from other values
+    kCopied,    // from another register, or a part of one
+    kLoaded,    // from memory
+    kStored,    // to memory, from where it was loaded later
+    kConstant,  // the instruction contains the value
+    kUnknown,   // the instruction is not one of which it is known how it computes
+  };
+  Kind kind = Kind::kUnknown;
+  size_t instruction = 0;
+  std::optional<uint64_t> value{};    // that the instruction gave, where it is proven
+  std::optional<uint64_t> address{};  // of kLoaded and kStored, where it is proven
+};
+
+// Why a chain ends.
+enum class ChainEnd : uint8_t {
+  kConstant,   // a constant gave the value
+  kSeveral,    // several values did
+  kUnknown,    // an instruction did of which it is not known how it computes, or a system call
+  kBeginning,  // the value is older than the path
+  kAddress,    // it was loaded from an address that is not proven
+  kMemory,     // it was loaded from memory whose last store is not proven
+  kTooLong,
+};
+
+struct ValueChain {
+  std::vector<ChainLink> links{};  // the youngest first
+  ChainEnd end = ChainEnd::kBeginning;
+};
+
+class ValueHistory {
+ public:
+  // Takes time and memory in proportion to the path's length. The functions of `surroundings` are
+  // called later, too. REQUIRES: the states' points are at most the number of instructions.
+  static ValueHistory Of(ExecutedPath path, Surroundings surroundings);
+  ValueHistory(ValueHistory&&) noexcept;
+  ValueHistory& operator=(ValueHistory&&) noexcept;
+  ~ValueHistory();
+
+  const ExecutedPath& path() const;
+  // The instruction at which what is known contradicts itself: nothing is proven then.
+  std::optional<size_t> contradiction() const;
+  // The proven bits of a register at a point, by its number in step_register.
+  KnownBits Bits(size_t point, uint8_t number) const;
+  std::optional<uint64_t> Register(size_t point, uint8_t number) const {
+    const KnownBits bits = Bits(point, number);
+    return bits.all() ? std::optional(bits.value) : std::nullopt;
+  }
+  Proof ProofOf(size_t point, uint8_t number) const;
+  // A byte of memory at a point, if it is proven.
+  std::optional<uint8_t> Byte(size_t point, uint64_t address) const;
+  // The instructions that gave a register its value, or eight bytes of memory.
+  ValueChain WhyRegister(size_t point, uint8_t number) const;
+  ValueChain WhyMemory(size_t point, uint64_t address) const;
+
+ private:
+  class Impl;
+  explicit ValueHistory(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace flowback::values
