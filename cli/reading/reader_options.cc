@@ -70,8 +70,8 @@ void AddSelectionOptions(CLI::App& app, ReaderOptions& options, ReaderWords& wor
   app.add_option("--cpu-list", words.cpu_list, "only what these CPUs wrote, e.g. 0,2-3");
   app.add_option("--time", options.time,
                  "A,B: only this span; times as listings print them: seconds of the trace's clock "
-                 "(12.5), also with a unit (12500ms), or tsc:N; or per cent of the recording "
-                 "(10%,20%); either may be empty");
+                 "(12.5), also with a unit (12500ms), or tsc:N; after the recording's begin, "
+                 "before its end or per cent of it (+1ms,-5ms; 10%,20%); either may be empty");
 }
 
 Error UsageError(const std::string& option, const std::string& word, const std::string& remedy) {

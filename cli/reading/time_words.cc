@@ -21,11 +21,12 @@ Error BadTime(std::string_view option, std::string_view word) {
   const Error error(ErrorCode::kUsage, fmt::format("{}: can't understand '{}'", option, word));
   if (option == "--time")
     return Error(error).Remedy(
-        "--time A,B with times as listings print them, e.g. 969388.25,969388.5 (seconds), or "
-        "with per cent of the recording: --time 10%,20%");
+        "--time A,B with times as listings print them, e.g. 969388.25,969388.5 (seconds), after "
+        "the recording's begin or before its end (+99.4ms,-5ms), or in per cent of it (10%,20%)");
   return Error(error).Remedy(
-      fmt::format("{} with a time as listings print it (969388.25), or with per cent of the "
-                  "recording (10%)",
+      fmt::format("{} with a time as listings print it (969388.25), after the recording's begin "
+                  "(+99.4ms), before its end (-5ms) or in per cent of it (10%); '#7' is the "
+                  "instruction with 7 before it, begin, end, crash and spike:1 are moments, too",
                   option));
 }
 
@@ -44,6 +45,24 @@ std::optional<uint64_t> ExactSeconds(std::string_view word) {
   return value;
 }
 
+Result<TimeSpan> WholeSpan(const std::string& option, const Recording& recording,
+                           const RecordingClock& clock) {
+  if (const auto span = SpanWithSamples(recording, clock)) return *span;
+  return Fail(Error(ErrorCode::kUnsupported, option + ": the recording has no time-stamps")
+                  .Remedy("leave " + option + " out"));
+}
+
+// "+99.4ms" from the recording's begin on, "-5ms" back from its end. No further than the recording.
+Result<uint64_t> FromEdge(const std::string& option, const std::string& word,
+                          const Recording& recording, const RecordingClock& clock) {
+  const Result<uint64_t> distance = ParseDuration(word.substr(1), option);
+  if (!distance) return Fail(BadTime(option, word));
+  const Result<TimeSpan> span = WholeSpan(option, recording, clock);
+  if (!span) return Fail(span.error());
+  const uint64_t most = std::min(*distance, span->end - span->begin);
+  return word.front() == '+' ? span->begin + most : span->end - most;
+}
+
 Result<uint64_t> FromPercent(const std::string& option, const std::string& word,
                              const Recording& recording, const RecordingClock& clock) {
   double percent = 0;
@@ -51,10 +70,8 @@ Result<uint64_t> FromPercent(const std::string& option, const std::string& word,
   const auto [stop, code] = std::from_chars(word.data(), end, percent, std::chars_format::fixed);
   if (code != std::errc() || stop != end || !(percent >= 0 && percent <= 100))
     return Fail(BadTime(option, word));
-  const auto span = SpanWithSamples(recording, clock);
-  if (!span)
-    return Fail(Error(ErrorCode::kUnsupported, option + ": the recording has no time-stamps")
-                    .Remedy("leave " + option + " out"));
+  const Result<TimeSpan> span = WholeSpan(option, recording, clock);
+  if (!span) return Fail(span.error());
   const double length = static_cast<double>(span->end - span->begin);
   return span->begin + static_cast<uint64_t>(std::llround(length * (percent / 100)));
 }
@@ -74,6 +91,11 @@ Result<uint64_t> ParseTime(const std::string& option, const std::string& word,
                            const Recording& recording, const RecordingClock& clock) {
   if (word.starts_with("tsc:")) return FromTsc(option, word.substr(4), clock);
   if (word.ends_with('%')) return FromPercent(option, word, recording, clock);
+  if (word == "begin" || word == "end") {
+    const Result<TimeSpan> span = WholeSpan(option, recording, clock);
+    if (!span) return Fail(span.error());
+    return word == "begin" ? span->begin : span->end;
+  }
   if (!clock.has_nanoseconds())
     return Fail(
         Error(ErrorCode::kUnsupported,
@@ -81,6 +103,8 @@ Result<uint64_t> ParseTime(const std::string& option, const std::string& word,
                           option))
             .Remedy(option == "--time" ? "--time tsc:A,tsc:B, or per cent"
                                        : option + " tsc:N, or per cent"));
+  if (word.starts_with('+') || word.starts_with('-'))
+    return FromEdge(option, word, recording, clock);
   if (const auto exact = ExactSeconds(word)) return *exact;
   Result<uint64_t> duration = ParseDuration(word, option);
   if (!duration) return Fail(BadTime(option, word));

@@ -11,13 +11,14 @@
 
 namespace flowback::cli {
 
-// One time, as a clock value: seconds (12.5), units (10ms), per cent of the recording (10%), or
-// tsc:N. `option` is for messages. Errors: as ParseTimeSpan.
+// One time, as a clock value: seconds (12.5), units (10ms), after the recording's begin (+10ms),
+// before its end (-5ms), per cent of it (10%), begin, end, or tsc:N. `option` is for messages.
+// Errors: as ParseTimeSpan.
 Result<uint64_t> ParseTime(const std::string& option, const std::string& word,
                            const Recording& recording, const RecordingClock& clock);
 
-// "A,B": seconds (12.5), units (10ms), per cent of the recording (10%), or tsc:N; an empty bound is
-// open. Errors: kUsage for bad syntax; kUnsupported when the recording has no such times.
+// "A,B": each as ParseTime takes it; an empty bound is open. Errors: kUsage for bad syntax;
+// kUnsupported when the recording has no such times.
 Result<TimeSpan> ParseTimeSpan(const std::string& text, const Recording& recording,
                                const RecordingClock& clock);
 

@@ -7,7 +7,6 @@
 #include <map>
 
 #include "cli/reading/stream_report.h"
-#include "cli/reading/time_words.h"
 #include "cli/replay/replay_moment.h"
 #include "cli/text/status.h"
 #include "cli/text/terminal_session.h"
@@ -70,7 +69,10 @@ Status OpenedReplay::OpenMachine() {
                     .Remedy("`flowback info` lists processes and what the recording lacks"));
   stacks_.emplace(opened_, *index_, cache);
   if (Status status = OpenCore(); !status) return status;
-  if (Status status = GoToMoment(options_.at, opened_, *machine_); !status) return status;
+  const size_t first = FirstThread(*machine_, opened_.recording());
+  machine_->ToEnd(first);
+  if (Status status = GoToMoment("--at", options_.at, first, opened_, *machine_); !status)
+    return status;
   // A debugger asks for this stack at once; the pass that makes it ends before one waits for a
   // reply.
   const size_t thread = machine_->current();
@@ -94,9 +96,9 @@ gdb::ServerInput OpenedReplay::Input() {
           .stacks = *stacks_,
           .images = images_,
           .core = core_ ? &*core_ : nullptr,
-          .parse_time =
-              [this](const std::string& word) {
-                return ParseTime("goto", word, opened_.recording(), opened_.clock());
+          .go_to =
+              [this](const std::string& word, size_t thread) {
+                return GoToMoment("monitor goto", word, thread, opened_, *machine_);
               },
           .keep_on = {}};
 }

@@ -23,10 +23,10 @@ constexpr char kUsualInput[] = "perf.data";
 void AddReplayOptions(CLI::App& app, ReplayOptions& options, ReaderWords& words) {
   app.add_option(
       "--at", options.at,
-      "where to stand first: end (the default), begin, crash, a time (seconds, units, or "
-      "per cent of the recording: 50%), #N, before the thread's instruction of that "
-      "number, from 0, or spike:N, where the Nth slowest instance of the last `spikes` "
-      "begins");
+      "where to stand first: end (the default), begin, crash, a time (seconds, units, per cent "
+      "of the recording: 50%, +1ms after its begin, -1ms before its end), #N, before the thread's "
+      "instruction of that number, from 0, or spike:N, where the Nth slowest instance of the last "
+      "`spikes` begins");
   app.add_option("--pid", options.pid,
                  "the process to replay (default: the one that executed most)");
   app.add_option("--gdb-server", options.gdb_server,

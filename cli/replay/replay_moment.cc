@@ -6,9 +6,8 @@
 
 #include <optional>
 
-#include "cli/options/arguments.h"
+#include "cli/reading/moment_words.h"
 #include "cli/reading/spike_moment.h"
-#include "cli/reading/time_words.h"
 
 namespace flowback::cli {
 namespace {
@@ -26,23 +25,25 @@ std::optional<size_t> KilledThread(const ReplayedMachine& machine, const Recordi
   return std::nullopt;
 }
 
-Status GoToNumber(const std::string& word, uint64_t number, ReplayedMachine& machine) {
-  const size_t thread = machine.current();
+Status GoToNumber(const std::string& option, uint64_t number, size_t thread,
+                  ReplayedMachine& machine) {
   if (machine.ToInstruction(thread, number)) return {};
-  return Fail(Error(ErrorCode::kUsage,
-                    fmt::format("--at {}: thread {} has {} instructions", word,
-                                machine.thread(thread).tid, machine.thread(thread).instructions))
-                  .Remedy("a number from #0 on below that, or another thread with --tid"));
+  return Fail(
+      Error(ErrorCode::kUsage,
+            fmt::format("{} #{}: thread {} has the instructions #0 to #{}", option, number,
+                        machine.thread(thread).tid, machine.thread(thread).instructions - 1))
+          .Remedy("one of these, or another thread with --tid"));
 }
 
-Status GoToSpike(const std::string& word, const OpenedRecording& opened, ReplayedMachine& machine) {
-  const Result<NamedSpike> spike = FindSpike("--at", word, opened);
+Status GoToSpike(const std::string& option, const std::string& word, const OpenedRecording& opened,
+                 ReplayedMachine& machine) {
+  const Result<NamedSpike> spike = FindSpike(option, word, opened);
   if (!spike) return Fail(spike.error());
   const auto thread = ThreadOfNumber(machine, spike->instance.tid);
   if (thread && machine.ToInstruction(*thread, spike->instance.first_instruction)) return {};
   return Fail(Error(ErrorCode::kUsage,
-                    fmt::format("--at {}: the instance is thread {}'s, which is not replayed", word,
-                                spike->instance.tid))
+                    fmt::format("{} {}: the instance is thread {}'s, which is not replayed", option,
+                                word, spike->instance.tid))
                   .Remedy("--pid of its process"));
 }
 
@@ -55,26 +56,34 @@ size_t FirstThread(const ReplayedMachine& machine, const Recording& recording) {
   return 0;
 }
 
-Status GoToMoment(const std::string& word, const OpenedRecording& opened,
-                  ReplayedMachine& machine) {
-  const size_t first = FirstThread(machine, opened.recording());
-  machine.ToEnd(first);
-  if (word == "end") return {};
-  if (word == "begin") {
-    machine.ToBegin(first);
-    return {};
+Status GoToMoment(const std::string& option, const std::string& word, size_t thread,
+                  const OpenedRecording& opened, ReplayedMachine& machine) {
+  using Kind = NamedMoment::Kind;
+  const auto moment = ParseMoment(option, word, opened.recording(), opened.clock());
+  if (!moment) return Fail(moment.error());
+  switch (moment->kind) {
+    case Kind::kBegin:
+      machine.ToBegin(thread);
+      return {};
+    case Kind::kEnd:
+      machine.ToEnd(thread);
+      return {};
+    case Kind::kCrash:
+      if (const auto killed = KilledThread(machine, opened.recording())) {
+        machine.ToEnd(*killed);
+        return {};
+      }
+      return Fail(Error(ErrorCode::kUsage,
+                        fmt::format("{} crash: another process than this one crashed", option))
+                      .Remedy("--pid of that one"));
+    case Kind::kSpike:
+      return GoToSpike(option, word, opened, machine);
+    case Kind::kInstruction:
+      return GoToNumber(option, moment->value, thread, machine);
+    case Kind::kTime:
+      machine.ToTime(opened.clock().TscAt(moment->value));
+      return {};
   }
-  if (word == "crash") {
-    if (KilledThread(machine, opened.recording())) return {};
-    return Fail(
-        Error(ErrorCode::kUsage, "--at crash: the recording tells of no crash").Remedy("--at end"));
-  }
-  if (NamesSpike(word)) return GoToSpike(word, opened, machine);
-  if (const auto number = ParseNumber(word.starts_with('#') ? word.substr(1) : word))
-    return GoToNumber(word, *number, machine);
-  const Result<uint64_t> time = ParseTime("--at", word, opened.recording(), opened.clock());
-  if (!time) return Fail(time.error());
-  machine.ToTime(opened.clock().TscAt(*time));
   return {};
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// --at of `replay`: where the machine stands first.
+// --at and `monitor goto` of `replay`: moves the machine to a moment.
 #pragma once
 
 #include <string>
@@ -14,9 +14,10 @@ namespace flowback::cli {
 // first one, else the first.
 size_t FirstThread(const ReplayedMachine& machine, const Recording& recording);
 
-// Moves the machine to "begin", "end", "crash", "#N", "spike:N", or a time. Errors: kUsage for a
-// word that is none of these or that the recording has no such place for; as ParseTime and
-// FindSpike.
-Status GoToMoment(const std::string& word, const OpenedRecording& opened, ReplayedMachine& machine);
+// Moves the machine to a moment as ParseMoment takes it; "begin", "end" and "#N" are the thread's.
+// `option` is for messages. Errors: as ParseMoment and FindSpike; kUsage for an instruction that
+// the thread does not have.
+Status GoToMoment(const std::string& option, const std::string& word, size_t thread,
+                  const OpenedRecording& opened, ReplayedMachine& machine);
 
 }  // namespace flowback::cli

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "cli/reading/spike_moment.h"
 #include "cli/samples/print_paths.h"
 #include "cli/stack/stack_moment.h"
 #include "replay/samples/call_paths.h"
@@ -26,7 +27,10 @@ Error NotOfSamples(const std::string& what) {
 
 // A sample's time is perf's own, whatever the recording's clock is.
 Status SampledStackJob::Prepare() {
-  const Result<StackPlace> place = ParseMoment(options_.at, opened_.recording(), opened_.clock());
+  if (NamesSpike(options_.at))
+    return Fail(NotOfSamples(fmt::format("--at {} is a part of a whole flow", options_.at)));
+  const Result<StackPlace> place =
+      ParseStackPlace(options_.at, opened_.recording(), opened_.clock());
   if (!place) return Fail(place.error());
   if (place->kind == StackPlace::Kind::kInstruction)
     return Fail(NotOfSamples(

@@ -83,7 +83,8 @@ Status StackJob::Prepare() {
 
 Status StackJob::UnderstandMoment() {
   if (NamesSpike(options_.at)) return {};
-  const Result<StackPlace> place = ParseMoment(options_.at, opened_.recording(), opened_.clock());
+  const Result<StackPlace> place =
+      ParseStackPlace(options_.at, opened_.recording(), opened_.clock());
   if (!place) return Fail(place.error());
   place_ = *place;
   return {};
@@ -239,13 +240,15 @@ Status CheckForSamples(const StackOptions& options) {
 
 void AddStackOptions(CLI::App& app, StackOptions& options, ReaderWords&) {
   app.add_option("--at", options.at,
-                 "the moment: end (the default), a time (seconds, units, or per cent of the "
-                 "recording: 50%), N, before the thread's instruction of that number, from 0, or "
-                 "spike:N, where the Nth slowest instance of the last `spikes` begins");
+                 "the moment: end (the default), begin, crash, a time (seconds, units, per cent of "
+                 "the recording: 50%, +1ms after its begin, -1ms before its end), #N, before the "
+                 "thread's instruction of that number, from 0, or spike:N, where the Nth slowest "
+                 "instance of the last `spikes` begins");
   app.add_option("--thread", options.thread, "the thread of that number or name only");
-  app.add_flag("--all", options.all,
-               "all threads: the default, but for --at N, which is about one thread; of samples: "
-               "every one");
+  app.add_flag(
+      "--all", options.all,
+      "all threads: the default, but for --at '#N', which is about one thread; of samples: "
+      "every one");
   app.add_flag("--stitch", options.stitch,
                "of samples with the hardware's stack of calls: what its depth cuts off is taken "
                "from the thread's sample before, where that had the same calls in the same places");

@@ -11,9 +11,9 @@
 
 namespace flowback::cli {
 
-// "end"; N, before the thread's instruction of that number, from 0; else a time as ParseTime takes
-// it. Errors: as ParseTime.
-Result<StackPlace> ParseMoment(const std::string& text, const Recording& recording,
-                               const RecordingClock& clock);
+// A moment that is no spike, as ParseMoment takes it. Threads have crashed at their ends. Errors:
+// as ParseMoment.
+Result<StackPlace> ParseStackPlace(const std::string& text, const Recording& recording,
+                                   const RecordingClock& clock);
 
 }  // namespace flowback::cli

@@ -235,15 +235,6 @@ LineLayout LayoutAround(bool json) {
           .json = json};
 }
 
-std::optional<uint64_t> ParseInstructionNumber(std::string_view word) {
-  if (!word.starts_with('#')) return std::nullopt;
-  uint64_t number = 0;
-  const char* const end = word.data() + word.size();
-  const auto [rest, error] = std::from_chars(word.data() + 1, end, number);
-  if (error != std::errc() || rest != end) return std::nullopt;
-  return number;
-}
-
 size_t PrintInstructionsAround(const AroundPlan& plan, FlowIndex& index,
                                const std::vector<size_t>& threads, const PrintSettings& settings,
                                Output& output) {

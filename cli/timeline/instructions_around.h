@@ -26,10 +26,6 @@ struct AroundPlan {
   const NamedSpike* spike = nullptr;
 };
 
-// Returns N of "#N", as `locks` counts the instructions of a thread; empty: the word is no such
-// number.
-std::optional<uint64_t> ParseInstructionNumber(std::string_view word);
-
 // Returns the columns ip, insn, symbol and source line.
 LineLayout LayoutAround(bool json);
 

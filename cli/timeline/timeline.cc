@@ -13,6 +13,7 @@
 #include "cli/command.h"
 #include "cli/help/completion.h"
 #include "cli/listing/function_filter.h"
+#include "cli/reading/moment_words.h"
 #include "cli/reading/reader_options.h"
 #include "cli/reading/reading_command.h"
 #include "cli/reading/reading_job.h"
@@ -174,18 +175,16 @@ Status TimelineJob::UnderstandAt() {
     instruction_ = spike_->instance.first_instruction;
     return {};
   }
-  instruction_ = ParseInstructionNumber(words_.at);
-  if (instruction_) {
+  const auto moment = ParseMoment("--at", words_.at, opened_.recording(), opened_.clock());
+  if (!moment) return Fail(moment.error());
+  if (moment->kind == NamedMoment::Kind::kInstruction) {
+    instruction_ = moment->value;
     at_ = 0;
     return {};
   }
-  const Result<TimeSpan> at = ParseTimeSpan(words_.at + ",", opened_.recording(), opened_.clock());
-  if (!at || words_.at.contains(','))
-    return Fail(Error(ErrorCode::kUsage, fmt::format("--at: can't understand '{}'", words_.at))
-                    .Remedy("--at TIME as listings print it, e.g. 969388.25 (seconds), with a "
-                            "unit, or per cent of the recording: --at 50%; --at spike:1 after "
-                            "`spikes`; --at '#7': the instruction with 7 of its thread before it"));
-  at_ = at->begin;
+  const Result<uint64_t> at = TimeOf(*moment, "--at", opened_.recording(), opened_.clock());
+  if (!at) return Fail(at.error());
+  at_ = *at;
   return {};
 }
 
@@ -440,8 +439,8 @@ void AddTimelineOptions(CLI::App& app, TimelineWords& words, ReaderWords& reader
   app.add_option(
       "--at", words.at,
       "the single instructions at that time, with their proven intervals; a time as for "
-      "--time; or spike:N: where the Nth slowest instance of the last `spikes` begins; or '#N': "
-      "at the instruction of a thread (--tid) before which it has N");
+      "--time, begin, end, crash; or spike:N: where the Nth slowest instance of the last `spikes` "
+      "begins; or '#N': at the instruction of a thread (--tid) before which it has N");
   app.add_flag("--overview", words.overview,
                "what the recording's index alone can tell: soon, also of a long one, and without "
                "calls");

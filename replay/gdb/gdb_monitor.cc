@@ -20,7 +20,9 @@ const std::vector<GdbServer::Command>& GdbServer::Commands() {
   static const std::vector<Command> commands = {
       {"help", "this list", &GdbServer::MonitorHelp},
       {"when", "which instruction the thread stands at, and the time", &GdbServer::MonitorWhen},
-      {"goto", "goto TIME|#N|begin|end: go to a time, to the thread's instruction N, or to an end",
+      {"goto",
+       "goto MOMENT: go to a time (12.5, 10ms, 50%, +1ms after the begin, -1ms before the end), to "
+       "the thread's instruction #N, to begin, end, crash, spike:N",
        &GdbServer::MonitorGoto},
       {"visits", "visits [ADDRESS]: how often the thread came there, before now and in all",
        &GdbServer::MonitorVisits},
@@ -72,24 +74,10 @@ std::string GdbServer::MonitorHelp(const std::string&) {
 std::string GdbServer::MonitorWhen(const std::string&) { return view_.WhenText(general()) + "\n"; }
 
 std::string GdbServer::MonitorGoto(const std::string& words) {
-  ReplayedMachine& machine = view_.machine();
-  if (words == "begin") {
-    machine.ToBegin(general());
-  } else if (words == "end") {
-    machine.ToEnd(general());
-  } else if (words.starts_with('#')) {
-    const auto number = Number(std::string_view(words).substr(1), 10);
-    if (!number || !machine.ToInstruction(general(), *number))
-      return fmt::format("flowback: the thread has the instructions #0 to #{}\n",
-                         machine.thread(general()).instructions - 1);
-  } else {
-    const Result<uint64_t> time = view_.input().parse_time(words);
-    if (!time)
-      return fmt::format("flowback: {}\n  try: monitor goto TIME, #N, begin, or end\n",
-                         time.error().message());
-    machine.ToTime(view_.session().clock().TscAt(*time));
-    general_ = machine.current();
-  }
+  if (Status status = view_.input().go_to(words, general()); !status)
+    return fmt::format("flowback: {}\n  try: {}\n", status.error().message(),
+                       status.error().remedy());
+  general_ = view_.machine().current();
   return MonitorWhen({});
 }
 

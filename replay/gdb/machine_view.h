@@ -29,8 +29,8 @@ struct ServerInput {
   ReplayedStacks& stacks;
   ImageMemory& images;
   const EndCore* core;  // of the process; null: none
-  // Understands a time that the user typed, as a value of the session's clock.
-  std::function<Result<uint64_t>(const std::string& word)> parse_time;
+  // Moves the machine to the moment that the user typed; begin, end and #N are the thread's.
+  std::function<Status(const std::string& word, size_t thread)> go_to;
   // Asked during long runs; false ends them.
   KeepOn keep_on;
 };

@@ -115,13 +115,13 @@ TEST(Names, OfSixtyKilobytesInATraceOfOneInstruction) {
     return result.out;
   };
   for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
-           {"stack", "--at", "0"}, {"decode", "--as", "calls"}, {"timeline"}}) {
+           {"stack", "--at", "#0"}, {"decode", "--as", "calls"}, {"timeline"}}) {
     const std::string text = told(words);
     EXPECT_TRUE(IsHarmless(text)) << words[0];
     EXPECT_TRUE(text.contains(R"(\x1b[31m</script>)")) << text.substr(0, 500);
   }
   for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
-           {"stack", "--at", "0", "--json"}, {"decode", "--as", "calls", "--json"}}) {
+           {"stack", "--at", "#0", "--json"}, {"decode", "--as", "calls", "--json"}}) {
     size_t named = 0;
     for (const std::string& line : Lines(told(words))) {
       const nlohmann::json object = nlohmann::json::parse(line, nullptr, false);

@@ -92,7 +92,7 @@ def by_pt(flowback, data, moments):
         run(flowback, "decode", "--as", "summary", "--json", "--no-cache", data).splitlines()[-1]
     )["instructions"]
     for moment in moments(count):
-        line = run(flowback, "stack", "--at", moment, "--json", data).splitlines()[1]
+        line = run(flowback, "stack", "--at", f"#{moment}", "--json", data).splitlines()[1]
         tally.add(names_of(json.loads(line)))
     return tally
 

@@ -152,9 +152,9 @@ TEST_F(Index, StaleIsNotTaken) {
 TEST_F(Index, GivesTheSameStacks) {
   Repeat("longer", 5 * kWorth);
   const auto words = [&](const std::string& at) {
-    return "stack --at " + at + Words("", "longer").substr(Words("", "").find(" --raw-pt"));
+    return "stack --at '" + at + "'" + Words("", "longer").substr(Words("", "").find(" --raw-pt"));
   };
-  for (const char* at : {"end", "1000", "20000000"}) {
+  for (const char* at : {"end", "#1000", "#20000000"}) {
     SCOPED_TRACE(at);
     const ProgramResult played = Run(words(at) + " --no-index");
     for (int run = 0; run < 2; ++run) ExpectSame(Run(words(at)), played);
@@ -163,10 +163,10 @@ TEST_F(Index, GivesTheSameStacks) {
   ASSERT_EQ(kept.size(), 1U);
   const fs::path& path = kept.front();
   const std::string whole = ReadFile(path);
-  const ProgramResult first = Run(words("20000000"));
+  const ProgramResult first = Run(words("#20000000"));
   for (const size_t at : {size_t{0}, whole.size() / 2, whole.size() - 1}) {
     std::ofstream(path, std::ios::binary | std::ios::trunc) << whole.substr(0, at);
-    ExpectSame(Run(words("20000000")), first);
+    ExpectSame(Run(words("#20000000")), first);
     EXPECT_EQ(ReadFile(path), whole);
   }
 }

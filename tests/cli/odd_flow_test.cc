@@ -144,7 +144,7 @@ TEST_F(OddFlow, OfOneInstruction) {
   trace.TipPge(kCode);
   trace.TipPgd(std::nullopt);
   EXPECT_EQ(Commands(), 1u);
-  EXPECT_TRUE(Run({"stack", "--at", "1"}).out.contains("#0"));
+  EXPECT_TRUE(Run({"stack", "--at", "#1"}).out.contains("#0"));
 }
 
 // Out and in at one moment, twice over: nobody has a time of no length.

@@ -24,7 +24,7 @@ const std::vector<std::vector<std::string>> kCommands = {
     {"decode", "--as", "events"},
     {"stack"},
     {"stack", "--at", "50%"},
-    {"stack", "--at", "1000", "--json"},
+    {"stack", "--at", "#1000", "--json"},
     {"timeline"},
     {"timeline", "--overview"},
     {"timeline", "--json"},

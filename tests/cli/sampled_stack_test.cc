@@ -106,7 +106,7 @@ TEST(SampledStack, TheLastOfEachThreadOrAllOrUpToAMoment) {
   const ProgramResult text = RunFlowback({"stack", path, "--at", "1.5s"});
   EXPECT_TRUE(text.out.contains("Thread 42 \"first\", sample 1 of 3, 1.000000000 s:")) << text.out;
   EXPECT_TRUE(text.out.contains("Thread 43: its first sample is behind that time.")) << text.out;
-  EXPECT_EQ(RunFlowback({"stack", path, "--at", "7"}).status, 2);
+  EXPECT_EQ(RunFlowback({"stack", path, "--at", "#7"}).status, 2);
   EXPECT_EQ(RunFlowback({"stack", path, "--thread", "third"}).status, 2);
 }
 

@@ -70,7 +70,8 @@ TEST(Stack, IsTheOneOfTheCalls) {
   // The calls that are still open have executed some, too: a stack with the same calls is near.
   bool found = false;
   for (uint64_t ahead = 0; ahead < 60 && !found; ++ahead) {
-    const std::vector<json> stacks = Objects("retmix", {"--at", std::to_string(executed + ahead)});
+    const std::vector<json> stacks =
+        Objects("retmix", {"--at", "#" + std::to_string(executed + ahead)});
     size_t calls_on_it = 0;
     for (const json& frame : stacks.at(0)["frames"]) calls_on_it += !frame["inlined"];
     found = calls_on_it == open.size();
@@ -123,10 +124,10 @@ TEST(Stack, OfOneThread) {
 
 TEST(Stack, AnInstructionIsOfOneThread) {
   FLOWBACK_NEEDS_TRACES();
-  const ProgramResult several = Stack("pool-perthread", {"--at", "1000"});
+  const ProgramResult several = Stack("pool-perthread", {"--at", "#1000"});
   EXPECT_EQ(several.status, 2);
   EXPECT_TRUE(several.err.contains("--thread")) << several.err;
-  EXPECT_GT(Objects("pool-perthread", {"--at", "1000", "--all"}).size(), 2u);
+  EXPECT_GT(Objects("pool-perthread", {"--at", "#1000", "--all"}).size(), 2u);
 }
 
 TEST(Stack, BeforeAndBehindTheFlow) {
@@ -134,16 +135,17 @@ TEST(Stack, BeforeAndBehindTheFlow) {
   const json before = Objects("hello", {"--at", "tsc:1"}).at(0);
   EXPECT_EQ(before["outside"], "not-begun");
   EXPECT_TRUE(before["frames"].empty());
-  const json first = Objects("hello", {"--at", "0"}).at(0);
+  const json first = Objects("hello", {"--at", "#0"}).at(0);
   EXPECT_EQ(FunctionsOf(first), std::vector<std::string>{"_start"});
-  const json behind = Objects("hello", {"--at", "999999999"}).at(0);
+  const json behind = Objects("hello", {"--at", "#999999999"}).at(0);
   EXPECT_EQ(behind["reached"], false);
   EXPECT_EQ(behind["frames"], Objects("hello", {}).at(0)["frames"]);
 }
 
 TEST(Stack, BadWords) {
   FLOWBACK_NEEDS_TRACES();
-  for (const char* word : {"", "yesterday", "120%", "-5", "10,20", "99999999999999999999x"}) {
+  for (const char* word :
+       {"", "yesterday", "120%", "-", "+5x", "10,20", "#x", "99999999999999999999x"}) {
     const ProgramResult result = Stack("hello", {"--at=" + std::string(word)});
     EXPECT_EQ(result.status, 2) << word << result.out;
     EXPECT_TRUE(result.err.contains("--at")) << result.err;

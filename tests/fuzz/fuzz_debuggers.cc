@@ -29,8 +29,9 @@ struct Replayed {
               .stacks = stacks,
               .images = images,
               .core = nullptr,
-              .parse_time = [](const std::string&) -> Result<uint64_t> {
-                return Fail(ErrorCode::kUsage, "no time");
+              .go_to = [this](const std::string& word, size_t thread) -> Status {
+                if (machine.ToInstruction(thread, word.size())) return {};
+                return Fail(ErrorCode::kUsage, "no such instruction");
               },
               .keep_on = [] { return true; }} {}
 

@@ -29,7 +29,7 @@ Frames GdbFrames(const std::string& text) {
 
 Frames ToldFrames(const ScratchFolder& folder, const std::string& number) {
   const ProgramResult told =
-      RunShell(folder, "$F stack recording --at " + number + " --json | tail -1");
+      RunShell(folder, "$F stack recording --at '#" + number + "'" + " --json | tail -1");
   Frames frames;
   if (told.out.empty()) return {told.err};
   const nlohmann::json stack = nlohmann::json::parse(told.out);
@@ -283,11 +283,32 @@ TEST_F(ReplayTest, ServesOneGdbAtATime) {
   EXPECT_NE(run.err.find("socket"), std::string::npos) << "the socket is gone: " << run.out;
 }
 
+// One language of moments: --at, `monitor goto` and other commands mean the same by a word.
+TEST_F(ReplayTest, UnderstandsMomentsAsOtherCommandsDo) {
+  ASSERT_NO_FATAL_FAILURE(Record("calls", "-O0"));
+  std::string commands;
+  std::vector<std::string> told;
+  for (const char* word : {"+0.1ms", "-5us", "50%", "#1000"}) {
+    const ProgramResult stack =
+        RunShell(folder_, std::string("$F stack recording --json --at '") + word + "' | tail -1");
+    ASSERT_EQ(stack.status, 0) << stack.err;
+    told.push_back(std::to_string(nlohmann::json::parse(stack.out)["instructions"].get<int>()));
+    EXPECT_EQ(Matches(Gdb(word, "monitor when\n"), "before instruction #(\\d+)"),
+              std::vector<std::string>{told.back()})
+        << word;
+    commands += std::string("monitor goto ") + word + "\n";
+  }
+  const std::string out = Gdb("end", commands + "monitor goto 6179\nmonitor goto crash\n");
+  EXPECT_EQ(Matches(out, "before instruction #(\\d+)"), told) << out;
+  EXPECT_NE(out.find("try: monitor goto #6179"), std::string::npos) << out;
+  EXPECT_NE(out.find("no recorded process crashed"), std::string::npos) << out;
+}
+
 TEST_F(ReplayTest, RefusesWhatMakesNoSense) {
   ASSERT_NO_FATAL_FAILURE(Record("calls", "-O0"));
-  for (const char* words :
-       {"--listen 0.0.0.0", "--at soon", "--at '#99999999999'", "--at crash", "--pid 1", "--json",
-        "--gdb-server 70000", "--gdb-server 0 -- -batch", "--gdb-server 0 --listen nowhere"}) {
+  for (const char* words : {"--listen 0.0.0.0", "--at soon", "--at '#99999999999'", "--at crash",
+                            "--at 6179", "--at +1x", "--pid 1", "--json", "--gdb-server 70000",
+                            "--gdb-server 0 -- -batch", "--gdb-server 0 --listen nowhere"}) {
     const ProgramResult run =
         RunShell(folder_, std::string("timeout 20 $F replay recording ") + words);
     EXPECT_EQ(run.status, 2) << words << ": " << run.err;
