@@ -4,13 +4,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 
 #include "cli/reading/stream_report.h"
 #include "cli/replay/replay_moment.h"
 #include "cli/text/status.h"
 #include "cli/text/terminal_session.h"
 #include "replay/timeline/kept_times.h"
+#include "replay/writers/text/printable.h"
 
 namespace flowback::cli {
 
@@ -24,6 +24,20 @@ Status OpenedReplay::Prepare() {
   if (Status status = opened_.ChooseThreads(); !status) return status;
   WarnOfSharedStreams(opened_.recording(), opened_.threads(), opened_.InputName());
   return {};
+}
+
+// "12 (sh, 500 instructions), 13 (ls, 4711 instructions)"
+std::string OpenedReplay::NamesOf(const std::map<int32_t, uint64_t>& executed) const {
+  constexpr size_t kMost = 8;
+  std::string text;
+  size_t named = 0;
+  for (const auto& [pid, instructions] : executed) {
+    if (named++ == kMost) return text + fmt::format(" and {} more", executed.size() - kMost);
+    const std::string comm = Printable(opened_.threads().CommAt(pid, 0).comm);
+    text += fmt::format("{}{} ({}{}{} instructions)", text.empty() ? "" : ", ", pid, comm,
+                        comm.empty() ? "" : ", ", instructions);
+  }
+  return text;
 }
 
 // The chosen threads of one process, as the index numbers them.
@@ -45,8 +59,8 @@ std::vector<size_t> OpenedReplay::ThreadsOfProcess() const {
       std::ranges::max_element(executed, {}, [](const auto& process) { return process.second; });
   const int32_t pid = options_.pid.value_or(most->first);
   if (!options_.pid && executed.size() > 1)
-    Warn(fmt::format("{} processes were recorded; this replays process {}, which executed most",
-                     executed.size(), pid),
+    Warn(fmt::format("{} processes were recorded: {}. This replays process {}, which executed most",
+                     executed.size(), NamesOf(executed), pid),
          {"--pid PID for another one; `flowback info` lists them"});
   std::erase_if(chosen, [&](size_t thread) { return index_->threads()[thread].pid != pid; });
   return chosen;

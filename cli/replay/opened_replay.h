@@ -2,8 +2,10 @@
 // A recording that is opened to be replayed: the machine at the moment that --at names.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -38,6 +40,7 @@ class OpenedReplay {
 
  private:
   std::vector<size_t> ThreadsOfProcess() const;
+  std::string NamesOf(const std::map<int32_t, uint64_t>& executed) const;
   Status OpenCore();
 
   const ReplayOptions& options_;

@@ -199,6 +199,7 @@ void DapServer::TellStop(const MachineStop& stop) {
       return Stopped("loss", thread, "flow is missing here", {{"text", text}});
     }
     case Reason::kEvent:
+    case Reason::kMilestone:
       return Stopped("event", thread, view.WhenText(thread));
     case Reason::kBegin:
       return Stopped(

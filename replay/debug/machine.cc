@@ -160,13 +160,58 @@ std::optional<ReplayedMachine::Nearest> ReplayedMachine::FindOf(
   }
   interrupted = interrupted || found.kind == FoundStop::Kind::kInterrupted;
   if (found.kind == FoundStop::Kind::kNone || interrupted) return std::nullopt;
+  return Nearest{Placed(thread, direction, walk), StopOf(thread, std::move(found))};
+}
+
+// Where the walk stands, as a moment. A thread's own order counts where its times are not certain
+// to.
+MachineMoment ReplayedMachine::Placed(size_t thread, Direction direction,
+                                      const ThreadWalk& walk) const {
+  const MachineMoment& from = From(thread, direction);
   MachineMoment moment = threads_.MomentOf(thread, walk);
-  // A thread's own order counts where its times are not certain to.
-  if (is_its_own && direction == Direction::kForward)
+  if (thread == from.thread && direction == Direction::kForward)
     moment.order = std::max(moment.order, from.order);
-  if (is_its_own && direction == Direction::kBackward)
+  if (thread == from.thread && direction == Direction::kBackward)
     moment.order = std::min(moment.order, from.order);
-  return Nearest{moment, StopOf(thread, std::move(found))};
+  return moment;
+}
+
+// Only a process' first thread is left when it becomes another program.
+const std::vector<Milestone>& ReplayedMachine::Milestones(size_t thread, const StopMarks& marks) {
+  static const std::vector<Milestone> none;
+  const IndexedThread& of = threads_.thread(thread);
+  const bool is_first = of.tid == of.pid && of.tid != -1;
+  const bool of_programs_only = marks.milestones == std::vector{MilestoneKind::kProgram};
+  if (marks.milestones.empty() || (of_programs_only && !is_first)) return none;
+  const auto [at, is_new] = milestones_.try_emplace(thread);
+  if (is_new) at->second = MilestonesOf(threads_.Walk(thread));
+  return at->second;
+}
+
+std::optional<ReplayedMachine::Nearest> ReplayedMachine::MilestoneOf(size_t thread,
+                                                                     Direction direction,
+                                                                     const StopMarks& marks) {
+  const std::vector<Milestone>& milestones = Milestones(thread, marks);
+  if (milestones.empty()) return std::nullopt;
+  const MachineMoment& from = From(thread, direction);
+  const auto [walk, ended] = threads_.Settle(thread, from);
+  if (direction == Direction::kForward && ended) return std::nullopt;
+  const bool counts = thread != from.thread && ended == (direction == Direction::kBackward);
+  const auto nearest = NearestMilestone(milestones, direction, marks, walk.number(), counts);
+  if (!nearest) return std::nullopt;
+  walk.ToInstruction(nearest->number);
+  return Nearest{Placed(thread, direction, walk),
+                 {.reason = Reason::kMilestone, .thread = thread, .milestone = nearest->kind}};
+}
+
+// A step from the place of that number leads to a milestone, or over one.
+void ReplayedMachine::NoteMilestone(size_t thread, Direction direction, const StopMarks& marks,
+                                    uint64_t from, MachineStop& stop) {
+  const auto nearest = NearestMilestone(Milestones(thread, marks), direction, marks, from, false);
+  if (stop.reason != Reason::kStep || !nearest) return;
+  if (nearest->number != threads_.Walk(thread).number()) return;
+  stop.reason = Reason::kMilestone;
+  stop.milestone = nearest->kind;
 }
 
 std::optional<ReplayedMachine::Nearest> ReplayedMachine::Find(Direction direction,
@@ -181,13 +226,16 @@ std::optional<ReplayedMachine::Nearest> ReplayedMachine::Find(Direction directio
     // The current thread first: what it comes to bounds the search in the others.
     const size_t thread = (current() + i) % size();
     if ((bounds.only && thread != *bounds.only) || (bounds.but && thread == *bounds.but)) continue;
-    auto found = FindOf(thread, direction, marks, limit, keep_on, interrupted);
-    if (!found) continue;
-    const bool is_nearer = direction == Direction::kForward ? !limit || found->moment < *limit
-                                                            : !limit || *limit < found->moment;
-    if (!is_nearer) continue;
-    limit = found->moment;
-    nearest = std::move(found);
+    const auto take = [&](std::optional<Nearest> found) {
+      if (!found) return;
+      const bool is_nearer = direction == Direction::kForward ? !limit || found->moment < *limit
+                                                              : !limit || *limit < found->moment;
+      if (!is_nearer) return;
+      limit = found->moment;
+      nearest = std::move(found);
+    };
+    take(MilestoneOf(thread, direction, marks));
+    if (!marks.no_search()) take(FindOf(thread, direction, marks, limit, keep_on, interrupted));
   }
   if (interrupted) nearest.reset();
   return nearest;
@@ -268,8 +316,10 @@ MachineStop ReplayedMachine::Arrive(size_t thread, Direction direction, MachineS
 
 MachineStop ReplayedMachine::Step(size_t thread, Direction direction, const StopMarks& marks,
                                   const KeepOn& keep_on, Others others) {
+  Milestones(thread, marks);
   const MachineThreads::At at = threads_.Settle(thread, moment_);
   const bool is_over = IsOver(at, thread, direction);
+  const uint64_t from = at.walk.number();
   Passed passed;
   const bool moved =
       direction == Direction::kForward ? at.walk.Next(&passed) : at.walk.Previous(&passed);
@@ -279,12 +329,14 @@ MachineStop ReplayedMachine::Step(size_t thread, Direction direction, const Stop
                   others);
   MachineStop stop = StopOf(thread, Reason::kStep, std::move(passed));
   NoteCall(at.walk, marks, stop);
+  NoteMilestone(thread, direction, marks, from, stop);
   return Arrive(thread, direction, std::move(stop), marks, keep_on, others);
 }
 
 MachineStop ReplayedMachine::StepOut(size_t thread, const AddressRange& range,
                                      const StopMarks& marks, const KeepOn& keep_on, Others others) {
   constexpr uint64_t kStepsBetweenAsking = 4096;
+  Milestones(thread, marks);
   const MachineThreads::At at = threads_.Settle(thread, moment_);
   const bool is_over = IsOver(at, thread, Direction::kForward);
   const auto arrive = [&](MachineStop stop) {
@@ -294,12 +346,14 @@ MachineStop ReplayedMachine::StepOut(size_t thread, const AddressRange& range,
     if (steps % kStepsBetweenAsking == 0 && !keep_on())
       return {.reason = Reason::kInterrupted, .thread = thread};
     Passed passed;
+    const uint64_t from = at.walk.number();
     if (!at.walk.Next(&passed)) {
       MachineStop end = EndOf(thread, Direction::kForward, std::move(passed));
       return is_over ? end : arrive(std::move(end));
     }
     MachineStop stop = StopOf(thread, Reason::kStep, std::move(passed));
     NoteCall(at.walk, marks, stop);
+    NoteMilestone(thread, Direction::kForward, marks, from, stop);
     if (marks.HasAddress(at.walk.pc()))
       stop.reason = Reason::kAddress;
     else if (stop.reason == Reason::kStep && marks.losses && stop.loss)

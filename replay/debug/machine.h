@@ -12,11 +12,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <vector>
 
 #include "flowback/model/machine.h"
 #include "replay/debug/machine_threads.h"
+#include "replay/debug/milestones.h"
 #include "replay/debug/moment.h"
 #include "replay/debug/recent_blocks.h"
 #include "replay/debug/stop_search.h"
@@ -30,6 +32,7 @@ struct MachineStop {
     kAddress,      // the thread came to an address or a system call that stops it
     kLoss,         // flow is missing between the place before and this one
     kEvent,        // an event lies between
+    kMilestone,    // a thread begins or ends there, or becomes another program
     kBegin,        // of the recording, or of the one thread that was to move: `of_thread`
     kEnd,          // likewise
     kInterrupted,  // the caller ended the search: nothing has moved
@@ -38,6 +41,7 @@ struct MachineStop {
   size_t thread = 0;               // that stopped
   std::optional<DataLoss> loss{};  // that the thread went past
   std::optional<TraceEvent> event{};
+  std::optional<MilestoneKind> milestone{};
   std::optional<uint32_t> call{};  // the number of the system call that it is about to make
   bool unknown = false;            // it went past flow that was not to be recorded
   // The flow of the thread alone begins or ends there. The others stand where they were at that
@@ -132,6 +136,11 @@ class ReplayedMachine {
   std::optional<Nearest> FindOf(size_t thread, Direction direction, const StopMarks& marks,
                                 const std::optional<MachineMoment>& limit, const KeepOn& keep_on,
                                 bool& interrupted);
+  std::optional<Nearest> MilestoneOf(size_t thread, Direction direction, const StopMarks& marks);
+  void NoteMilestone(size_t thread, Direction direction, const StopMarks& marks, uint64_t from,
+                     MachineStop& stop);
+  const std::vector<Milestone>& Milestones(size_t thread, const StopMarks& marks);
+  MachineMoment Placed(size_t thread, Direction direction, const ThreadWalk& walk) const;
   bool IsEnd(size_t thread, const ThreadWalk& walk) const;
   const MachineMoment& From(size_t thread, Direction direction) const;
   // Where the thread's walk stands, as a moment that is not before the one at hand, or, going back,
@@ -143,6 +152,7 @@ class ReplayedMachine {
                      const KeepOn& keep_on, Others others);
 
   MachineThreads threads_;
+  std::map<size_t, std::vector<Milestone>> milestones_;  // of threads that were asked about
   MachineMoment moment_;
   // Where the other threads stood before the steps of one: a debugger takes the marks away while it
   // steps over one, and puts them back. What the others came to meanwhile is found from there.

@@ -195,6 +195,10 @@ bool StopMarks::HasAddress(uint64_t address) const {
   return std::ranges::binary_search(addresses, address);
 }
 
+bool StopMarks::HasMilestone(MilestoneKind kind) const {
+  return std::ranges::find(milestones, kind) != milestones.end();
+}
+
 bool StopMarks::HasCall(const BlockRun& run) const {
   if (!calls || run.last != InstructionClass::kFarCall || !EndsInSystemCall(run)) return false;
   if (calls->empty()) return true;

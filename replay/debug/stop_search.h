@@ -14,6 +14,9 @@ namespace flowback {
 
 enum class Direction : uint8_t { kForward, kBackward };
 
+// Places of a thread that stop a run by themselves (replay/debug/milestones.h).
+enum class MilestoneKind : uint8_t { kThreadBegin, kThreadEnd, kProgram };
+
 // What a run stops at.
 struct StopMarks {
   std::vector<uint64_t> addresses{};  // sorted; of instructions, which have not executed there
@@ -22,11 +25,15 @@ struct StopMarks {
   // code does not prove which call it is, only an empty list stops the run.
   std::optional<std::vector<uint32_t>> calls{};
   std::function<bool(const TraceEvent&)> events{};  // empty: none
+  std::vector<MilestoneKind> milestones{};
 
   bool HasAddress(uint64_t address) const;
   // `run` ends in such a call.
   bool HasCall(const BlockRun& run) const;
-  bool empty() const { return addresses.empty() && !losses && !events && !calls; }
+  bool HasMilestone(MilestoneKind kind) const;
+  // Nothing stops a run but milestones.
+  bool no_search() const { return addresses.empty() && !losses && !events && !calls; }
+  bool empty() const { return no_search() && milestones.empty(); }
 };
 
 // Asked before each share is decoded and now and then while one is searched; false ends the search.

@@ -158,10 +158,22 @@ class Settings:
 settings = Settings()
 
 
+def read_program_again():
+    """The process may be another program where the machine went (exec)."""
+    told = gdb.execute("maintenance packet qXfer:exec-file:read:%x:0,fff" % gdb.selected_inferior().pid, to_string=True)
+    path = re.search(r'received: "[lm](.+)"', told)
+    shown = gdb.current_progspace().filename or ""
+    if path and path.group(1) != shown.replace("target:", "", 1):
+        # Without files, gdb takes the registers that the server describes.
+        for words in ("nosharedlibrary", "file", "unset tdesc filename", "file target:" + path.group(1), "sharedlibrary"):
+            gdb.execute(words, to_string=True)
+
+
 def look_again():
     """`monitor goto` moves the machine under gdb, which must ask again."""
     if is_replay():
         gdb.execute("maintenance flush register-cache", to_string=True)
+        read_program_again()
 
 
 def before_connecting():

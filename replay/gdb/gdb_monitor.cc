@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <set>
+#include <sstream>
 
 #include "base/hex.h"
 #include "base/text_words.h"
@@ -28,6 +31,10 @@ const std::vector<GdbServer::Command>& GdbServer::Commands() {
        &GdbServer::MonitorVisits},
       {"events", "what happened next in the thread between instructions",
        &GdbServer::MonitorEvents},
+      {"stop-at",
+       "stop-at [threads] [EVENT...]: stop runs also where threads begin and end, or at events of "
+       "these kinds; nothing named: no more",
+       &GdbServer::MonitorStopAt},
       {"losses", "where the thread's flow is missing, and why", &GdbServer::MonitorLosses},
       {"who", "what every thread does now", &GdbServer::MonitorWho},
       {"why-unavailable", "why registers and memory have no values",
@@ -112,9 +119,46 @@ std::string GdbServer::MonitorEvents(const std::string&) {
     MachineThread there;
     there.tsc = cursor.tsc();
     text += fmt::format("before #{}, time {}: {}\n", cursor.number(), view_.TimeText(there),
-                        Name(cursor.event().kind));
+                        view_.EventText(cursor.event()));
   }
   return text.empty() ? "no event follows in this thread\n" : text;
+}
+
+namespace {
+
+const std::map<std::string_view, EventKind>& EventKinds() {
+  static const std::map<std::string_view, EventKind> kinds = {
+#define FLOWBACK_EVENT(name, text, meaning) {text, EventKind::name},
+#include "flowback/model/events.def"
+#undef FLOWBACK_EVENT
+  };
+  return kinds;
+}
+
+}  // namespace
+
+std::string GdbServer::MonitorStopAt(const std::string& words) {
+  bool threads = false;
+  std::set<EventKind> events;
+  std::istringstream list(words);
+  for (std::string word; list >> word;) {
+    const auto kind = EventKinds().find(word);
+    if (kind != EventKinds().end()) {
+      events.insert(kind->second);
+    } else if (word == "threads") {
+      threads = true;
+    } else {
+      std::string known = "threads";
+      for (const auto& [name, of] : EventKinds()) known += fmt::format(", {}", name);
+      return fmt::format("flowback: runs cannot stop at \"{}\"\n  try: {}\n", word, known);
+    }
+  }
+  events_ = std::move(events);
+  milestones_.clear();
+  if (exec_events_) milestones_.push_back(MilestoneKind::kProgram);
+  if (threads)
+    milestones_.insert(milestones_.end(), {MilestoneKind::kThreadBegin, MilestoneKind::kThreadEnd});
+  return words.empty() ? "runs stop at none of these\n" : fmt::format("runs stop at: {}\n", words);
 }
 
 std::string GdbServer::MonitorLosses(const std::string&) {

@@ -13,6 +13,8 @@ Replies GdbServer::Supported(std::string_view rest) {
   multiprocess_ = says("multiprocess+");
   software_breaks_ = says("swbreak+");
   hardware_breaks_ = says("hwbreak+");
+  exec_events_ = says("exec-events+");
+  if (exec_events_) milestones_ = {MilestoneKind::kProgram};
   std::string text = fmt::format(
       "PacketSize={:x};QStartNoAckMode+;QCatchSyscalls+;vContSupported+;ReverseStep+;"
       "ReverseContinue+;Qbtrace:bts+;Qbtrace:off+;Qbtrace-conf:bts:size+;no-resumed+",
@@ -21,6 +23,7 @@ Replies GdbServer::Supported(std::string_view rest) {
   if (multiprocess_) text += ";multiprocess+";
   if (software_breaks_) text += ";swbreak+";
   if (hardware_breaks_) text += ";hwbreak+";
+  if (exec_events_) text += ";exec-events+";
   return {text};
 }
 
@@ -68,6 +71,7 @@ const std::vector<GdbServer::Object>& GdbServer::Objects() {
 
 std::optional<std::string> GdbServer::Features(std::string_view annex) {
   if (annex != "target.xml") return std::nullopt;
+  TakeMode();
   return TargetDescription(mode_, registers_);
 }
 std::optional<std::string> GdbServer::Libraries(std::string_view) { return LibraryList(view_); }

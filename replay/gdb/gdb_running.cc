@@ -12,9 +12,11 @@ using Reason = MachineStop::Reason;
 using Others = ReplayedMachine::Others;
 
 StopMarks GdbServer::Marks() const {
-  StopMarks marks{.losses = true, .calls = calls_};
+  StopMarks marks{.losses = true, .calls = calls_, .milestones = milestones_};
   for (const auto& [sort, address] : breakpoints_) marks.addresses.push_back(address);
   std::ranges::sort(marks.addresses);
+  if (!events_.empty())
+    marks.events = [this](const TraceEvent& event) { return events_.contains(event.kind); };
   return marks;
 }
 
@@ -23,6 +25,7 @@ std::string GdbServer::StopText(const MachineStop& stop) {
   const MachineThread at = view_.machine().At(stop.thread);
   const bool software = breakpoints_.contains({'0', at.pc});
   const bool hardware = !software && breakpoints_.contains({'1', at.pc});
+  const bool is_exec = stop.milestone == MilestoneKind::kProgram;
   // The end where the thread died is told as its signal first.
   const auto death = stop.reason == Reason::kEnd && !death_told_ ? view_.DiesHereOf(stop.thread, at)
                                                                  : std::nullopt;
@@ -30,41 +33,68 @@ std::string GdbServer::StopText(const MachineStop& stop) {
   int signal = death ? GdbSignal(*death) : kTrap;
   if (stop.reason == Reason::kInterrupted) signal = GdbSignal(SIGINT);
   // A loss is no signal: gdb says that the thread stopped.
-  if (stop.reason == Reason::kLoss && !software && !hardware) signal = 0;
+  const bool no_signal = stop.reason == Reason::kLoss || stop.reason == Reason::kEvent ||
+                         (stop.reason == Reason::kMilestone && !is_exec);
+  if (no_signal && !software && !hardware) signal = 0;
   std::string text = fmt::format("T{:02x}", signal);
-  for (size_t number = 0; number < registers_.size(); ++number)
+  // Behind an exec, gdb has yet to ask which registers there are.
+  for (size_t number = 0; number < registers_.size() && !is_exec; ++number)
     if (view_.values().Register(at, registers_[number].name))
       text += fmt::format("{:x}:{};", number, RegisterText(registers_[number], at));
   text += "thread:" + IdText(stop.thread) + ";";
   if (at.cpu >= 0) text += fmt::format("core:{:x};", at.cpu);
   if (stop.call && !software && !hardware) text += fmt::format("syscall_entry:{:x};", *stop.call);
+  text += MilestoneText(stop);
   if (stop.reason == Reason::kBegin) text += "replaylog:begin;";
   if (stop.reason == Reason::kEnd && !death) text += "replaylog:end;";
-  const bool at_mark = stop.reason == Reason::kAddress || stop.reason == Reason::kLoss;
+  const bool at_mark = stop.reason == Reason::kAddress || stop.reason == Reason::kLoss ||
+                       stop.reason == Reason::kMilestone || stop.reason == Reason::kEvent;
   if (at_mark && software && software_breaks_) text += "swbreak:;";
   if (at_mark && hardware && hardware_breaks_) text += "hwbreak:;";
   return text;
 }
 
-Replies GdbServer::Stopped(const MachineStop& stop) {
-  general_ = stop.thread;
-  asked_for_.reset();
-  Replies replies;
-  const auto say = [&](const std::string& text) {
-    replies.push_back("O" + HexOf("flowback: " + text + "\n"));
-  };
+// A process has the registers of the program that it is.
+void GdbServer::TakeMode() {
+  mode_ = view_.machine().At(view_.machine().current()).instruction.mode;
+  registers_ = RegistersOf(mode_);
+}
+
+// gdb then reads the symbols of the program that the process is there, also going back.
+std::string GdbServer::MilestoneText(const MachineStop& stop) const {
+  if (stop.milestone != MilestoneKind::kProgram || !exec_events_) return {};
+  return "exec:" + HexOf(view_.ProgramFile()) + ";";
+}
+
+// What gdb has no words for, a sentence each.
+std::vector<std::string> GdbServer::Remarks(const MachineStop& stop) const {
+  std::vector<std::string> remarks;
+  const auto say = [&](std::string text) { remarks.push_back(std::move(text)); };
+  const int64_t tid = view_.NumberOf(stop.thread).tid;
   if (stop.loss) say(view_.LossText(*stop.loss));
   if (stop.unknown) say("what ran between here and there was not recorded");
   const uint64_t pc = view_.machine().At(stop.thread).pc;
   if (stop.reason == Reason::kAddress && !stop.call && !breakpoints_.contains({'0', pc}) &&
       !breakpoints_.contains({'1', pc}))
     say("a system call; the code does not prove which one");
+  if (stop.reason == Reason::kEvent && stop.event) say(view_.EventText(*stop.event));
+  if (stop.milestone == MilestoneKind::kThreadBegin) say(fmt::format("thread {} begins here", tid));
+  if (stop.milestone == MilestoneKind::kThreadEnd) say(fmt::format("thread {} ends here", tid));
   if (stop.of_thread && view_.machine().size() > 1)
-    say(fmt::format("the flow of thread {} {} here; other threads may {}",
-                    view_.NumberOf(stop.thread).tid,
+    say(fmt::format("the flow of thread {} {} here; other threads may {}", tid,
                     stop.reason == Reason::kEnd ? "ends" : "begins",
                     stop.reason == Reason::kEnd ? "go on" : "have begun before"));
   if (stop.reason == Reason::kInterrupted) say("interrupted: back where the run began");
+  return remarks;
+}
+
+Replies GdbServer::Stopped(const MachineStop& stop) {
+  general_ = stop.thread;
+  if (stop.milestone == MilestoneKind::kProgram) TakeMode();
+  asked_for_.reset();
+  Replies replies;
+  for (const std::string& remark : Remarks(stop))
+    replies.push_back("O" + HexOf("flowback: " + remark + "\n"));
   replies.push_back(StopText(stop));
   return replies;
 }

@@ -108,6 +108,9 @@ class GdbServer {
   Replies RunTo(Direction direction, std::optional<size_t> only);
   std::string StopText(const MachineStop& stop);
   StopMarks Marks() const;
+  void TakeMode();
+  std::vector<std::string> Remarks(const MachineStop& stop) const;
+  std::string MilestoneText(const MachineStop& stop) const;
 
   // gdb_monitor.cc: `monitor` of the user.
   Replies Monitor(std::string_view rest);
@@ -119,6 +122,7 @@ class GdbServer {
   std::string MonitorLosses(const std::string& words);
   std::string MonitorVisits(const std::string& words);
   bool HasLosses() const;  // the thread's flow
+  std::string MonitorStopAt(const std::string& words);
   std::string MonitorWho(const std::string& words);
   std::string MonitorWhyUnavailable(const std::string& words);
   struct Command {
@@ -150,6 +154,9 @@ class GdbServer {
   bool multiprocess_ = false;
   bool software_breaks_ = false;  // the client understands them
   bool hardware_breaks_ = false;
+  bool exec_events_ = false;
+  std::vector<MilestoneKind> milestones_;  // that stop a run
+  std::set<EventKind> events_;             // likewise
   bool no_acknowledgements_ = false;
   bool is_over_ = false;
   bool death_told_ = false;   // the last stop was the signal that killed the thread

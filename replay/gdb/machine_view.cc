@@ -96,6 +96,14 @@ std::string MachineView::LossText(const DataLoss& loss) const {
   return text + fmt::format(". To record more: {}", Remedy(loss.cause));
 }
 
+std::string MachineView::EventText(const TraceEvent& event) const {
+  std::string text = Name(event.kind);
+  if (event.has_ip && event.ip != 0) text += " at " + Hex(event.ip);
+  if (event.target != 0) text += ", on at " + Hex(event.target);
+  if (event.value != 0) text += ", value " + Hex(event.value);
+  return text;
+}
+
 std::vector<LoadedImage> MachineView::Images() const {
   const MachineThread at = machine().At(machine().current());
   if (at.instruction.space == nullptr) return {};

@@ -66,6 +66,8 @@ class MachineView {
   std::string TimeText(const MachineThread& at) const;
   // "thread 12 (sort) at instruction #5 of 100, time 1.5 s, in main+0x12".
   std::string WhenText(size_t thread) const;
+  // "interrupted at 0x401000, on at 0x7f..., value 0x1".
+  std::string EventText(const TraceEvent& event) const;
   // "the trace has no record from here to there: ..."
   std::string LossText(const DataLoss& loss) const;
   // The files of the current thread's process. Those that the program loads later are among them,
