@@ -8,6 +8,7 @@ import re
 
 import gdb
 import gdb.unwinder
+from gdb.FrameDecorator import FrameDecorator
 
 FRAME = "flow_frame"
 # Frames need distinct identities that stay the same during a call. No address of the program is
@@ -100,8 +101,23 @@ class FlowUnwinder(gdb.unwinder.Unwinder):
         return unwound
 
 
+class FrameName(FrameDecorator):
+    """A frame as gdb shows it without a filter: "f (...)", not "f(int) (...)"."""
+
+    def function(self):
+        name = super().function()
+        if not isinstance(name, str) or not name.endswith(")"):
+            return name
+        depth = 0
+        for at in range(len(name) - 1, 0, -1):
+            depth += {")": 1, "(": -1}.get(name[at], 0)
+            if depth == 0:
+                return name[:at]
+        return name
+
+
 class FlowFilter:
-    """Frames as they are: with a filter gdb says nothing of a stack that ends where it begins."""
+    """With a filter gdb says nothing of a stack that ends where it begins."""
 
     def __init__(self):
         self.name = "flowback"
@@ -110,7 +126,7 @@ class FlowFilter:
         gdb.frame_filters[self.name] = self
 
     def filter(self, frames):
-        return frames
+        return map(FrameName, frames)
 
 
 def is_replay():
@@ -170,10 +186,18 @@ def read_program_again():
 
 
 def look_again():
-    """`monitor goto` moves the machine under gdb, which must ask again."""
-    if is_replay():
-        gdb.execute("maintenance flush register-cache", to_string=True)
-        read_program_again()
+    """`monitor goto` moves the machine under gdb, which must ask again. The frame that the user chose
+    stays the chosen one, if nothing has moved."""
+    if not is_replay():
+        return
+    level, pc = gdb.selected_frame().level(), gdb.newest_frame().pc()
+    gdb.execute("maintenance flush register-cache", to_string=True)
+    read_program_again()
+    if level != 0 and gdb.newest_frame().pc() == pc:
+        try:
+            gdb.execute("frame level %d" % level, to_string=True)
+        except gdb.error:
+            pass  # another moment, with a shorter stack
 
 
 def before_connecting():
