@@ -19,6 +19,10 @@ constexpr uint32_t kSignalInfo = 0x53494749;  // NT_SIGINFO
 constexpr uint32_t kNotes = 4;                // PT_NOTE
 constexpr size_t kThreadAt = 32;              // in struct elf_prstatus
 constexpr size_t kRegistersAt = 112;
+// Around a thread pointer, where thread-local variables and glibc's rseq area lie. The header of
+// the thread, with the stack protector's number, has neither.
+constexpr uint64_t kKernelWrites = 4096;
+constexpr uint64_t kThreadHeader = 0x300;
 
 template <class Number>
 Number NumberAt(Bytes bytes, uint64_t offset) {
@@ -56,6 +60,7 @@ EndCore::EndCore(std::shared_ptr<const MappedFile> file, CoreFile core)
     ReadNotes(PartOf(bytes, NumberAt<uint64_t>(bytes, header + 8),
                      NumberAt<uint64_t>(bytes, header + 32)));
   }
+  FindPrivateMemory();
 }
 
 // The thread that was killed is the first one.
@@ -73,6 +78,28 @@ void EndCore::ReadNotes(Bytes notes) {
     if (registers_.empty()) killed_tid_ = tid;
     registers_[tid] = content.subspan(kRegistersAt);
   }
+}
+
+// A file's data is the process's own copy where the file is a program or a library; anything else
+// that a file backs may be shared. The kernel names memory without a file that processes share
+// /dev/zero.
+bool EndCore::IsPrivate(uint64_t address) const {
+  uint8_t byte = 0;
+  if (Memory(address, {&byte, 1}) != 1) return false;
+  for (const uint64_t pointer : thread_pointers_)
+    if (address - pointer + kKernelWrites < 2 * kKernelWrites &&
+        (address < pointer || address >= pointer + kThreadHeader))
+      return false;
+  const CoreMappedFile* file = core_.FileAt(address);
+  return file == nullptr || code_files_.contains(file->path);
+}
+
+void EndCore::FindPrivateMemory() {
+  for (const auto& [tid, registers] : registers_)
+    if (const auto pointer = Register(tid, "fs_base")) thread_pointers_.push_back(*pointer);
+  for (const CoreSegment& segment : core_.segments)
+    if (const CoreMappedFile* file = core_.FileAt(segment.address); file && segment.executable)
+      code_files_.insert(file->path);
 }
 
 std::optional<uint64_t> EndCore::Register(int32_t tid, std::string_view name) const {

@@ -10,9 +10,11 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/mapped_file.h"
 #include "decode/code/core_file.h"
@@ -27,6 +29,10 @@ class EndCore {
   static Result<EndCore> Open(const std::string& path);
 
   int32_t pid() const { return core_.pid; }
+  size_t threads() const { return core_.tids.size(); }
+  // Whether only the process itself wrote to the memory, and whether the dump has it: see
+  // replay/debug/past_values.h.
+  bool IsPrivate(uint64_t address) const;
   // By the name that gdb gives it. Empty: the dump has no such thread or register.
   std::optional<uint64_t> Register(int32_t tid, std::string_view name) const;
   // The signal that made the dump, as the kernel's siginfo_t, and the thread that it killed. Empty:
@@ -41,11 +47,14 @@ class EndCore {
  private:
   EndCore(std::shared_ptr<const MappedFile> file, CoreFile core);
   void ReadNotes(Bytes notes);
+  void FindPrivateMemory();
 
   std::shared_ptr<const MappedFile> file_;
   CoreFile core_;
   Bytes signal_;
   int32_t killed_tid_ = -1;
+  std::vector<uint64_t> thread_pointers_;
+  std::set<std::string> code_files_;    // programs and libraries
   std::map<int32_t, Bytes> registers_;  // by thread, as the kernel's struct has them
 };
 

@@ -60,6 +60,30 @@ class CoreValues final : public ValueSource {
   const EndCore* core_;
 };
 
+// What follows from a dump's values along the way that led there.
+class ProvenValues final : public ValueSource {
+ public:
+  explicit ProvenValues(const ValueInput& input) : past_(input.past) {}
+  std::optional<uint64_t> Register(const MachineThread& thread, std::string_view name) override {
+    const auto number = FollowedRegister(name);
+    const auto at = number && past_ != nullptr ? past_->At(thread) : std::nullopt;
+    return at ? at->history.Register(at->point, *number) : std::nullopt;
+  }
+  size_t Memory(const MachineThread& thread, uint64_t address, std::span<uint8_t> bytes) override {
+    const auto at = past_ != nullptr ? past_->At(thread) : std::nullopt;
+    size_t read = 0;
+    for (; at && read < bytes.size(); ++read) {
+      const auto byte = at->history.Byte(at->point, address + read);
+      if (!byte) break;
+      bytes[read] = *byte;
+    }
+    return read;
+  }
+
+ private:
+  PastValues* past_;
+};
+
 }  // namespace
 
 ValueSources::ValueSources(const ValueInput& input) {

@@ -14,6 +14,7 @@
 #include "replay/debug/end_core.h"
 #include "replay/debug/image_memory.h"
 #include "replay/debug/machine.h"
+#include "replay/debug/past_values.h"
 
 namespace flowback {
 
@@ -34,6 +35,7 @@ class ValueSource {
 struct ValueInput {
   ImageMemory& images;
   const EndCore* core = nullptr;  // of the process; null: none
+  PastValues* past = nullptr;     // what led to it; null: none
 };
 
 // All sources. Used by one thread.

@@ -54,15 +54,37 @@ def counter_of(architecture):
     return None
 
 
-def has_stack(pending, architecture):
+def stack_pointer(pending, architecture):
     for name in ("rsp", "esp", "sp"):
         if architecture.registers().find(name) is None:
             continue
         try:
-            int(pending.read_register(name))
-            return True
+            return int(pending.read_register(name))
         except gdb.error:
+            return None
+    return None
+
+
+def stack_holds(sp, address, size):
+    """Whether the known memory from the stack pointer on has the return address."""
+    word = address.to_bytes(size, "little")
+    at = sp
+    for _ in range(256):
+        try:
+            part = gdb.selected_inferior().read_memory(at, 256).tobytes()
+        except gdb.error:
+            # Maybe a shorter part is known.
+            part = b""
+            for i in range(0, 256, size):
+                try:
+                    part += gdb.selected_inferior().read_memory(at + i, size).tobytes()
+                except gdb.error:
+                    break
+        if any(part[i:i + size] == word for i in range(0, len(part), size)):
+            return True
+        if len(part) < 256:
             return False
+        at += 256
     return False
 
 
@@ -78,15 +100,22 @@ class FlowUnwinder(gdb.unwinder.Unwinder):
         register = pending.read_register(FRAME)
         number = int(register)
         counter = pending.read_register(counter_of(architecture))
-        if has_stack(pending, architecture):
-            return None  # a core dump has what gdb's own unwinders need
+        size = 4 if counter.type.sizeof == 4 else 8
         if number == 0:
             self.told.load()
         frames = self.told.frames
+        # Frames that gdb itself unwound all have the number 0.
+        pc = int(counter)
+        if number == 0 and frames and frames[0][0] != pc:
+            number = next((i for i, frame in enumerate(frames) if frame[0] == pc), len(frames))
         if number >= len(frames):
             return None
+        sp = stack_pointer(pending, architecture)
+        if sp is not None:
+            # A core dump, and what follows from it, may have what gdb's own unwinders need.
+            if number + 1 >= len(frames) or stack_holds(sp, frames[number + 1][0], size):
+                return None
         _, entry, height = frames[number]
-        size = 4 if counter.type.sizeof == 4 else 8
         sp = HIGHEST[size] - self.told.stack * FOR_STACK[size] - height * FOR_FRAME
         unwound = pending.create_unwind_info(Identity(gdb.Value(sp), gdb.Value(entry)))
         # Behind the outermost frame comes itself again, where gdb ends the stack.

@@ -37,6 +37,8 @@ const std::vector<GdbServer::Command>& GdbServer::Commands() {
        &GdbServer::MonitorStopAt},
       {"losses", "where the thread's flow is missing, and why", &GdbServer::MonitorLosses},
       {"who", "what every thread does now", &GdbServer::MonitorWho},
+      {"why", "why REGISTER|ADDRESS: the instructions that gave it its value",
+       &GdbServer::MonitorWhy},
       {"why-unavailable", "why registers and memory have no values",
        &GdbServer::MonitorWhyUnavailable},
   };
@@ -186,7 +188,8 @@ std::string GdbServer::MonitorWho(const std::string&) {
 std::string GdbServer::MonitorWhyUnavailable(const std::string&) {
   return "A branch trace records which instructions ran, and when. It proves the program counter, "
          "the calls that led there, and code and read-only data of the files that ran. It does not "
-         "hold other registers or memory, so these have no values.\n";
+         "hold other registers or memory. A core dump (--core) has them where the thread died; "
+         "before, those have values that follow from the dump and the instructions that ran.\n";
 }
 
 }  // namespace flowback::gdb

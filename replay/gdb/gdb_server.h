@@ -125,6 +125,7 @@ class GdbServer {
   std::string MonitorStopAt(const std::string& words);
   std::string MonitorWho(const std::string& words);
   std::string MonitorWhyUnavailable(const std::string& words);
+  std::string MonitorWhy(const std::string& words);  // gdb_why.cc
   struct Command {
     std::string_view name;
     std::string_view help;

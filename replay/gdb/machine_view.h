@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -39,12 +40,17 @@ struct ServerInput {
 class MachineView {
  public:
   explicit MachineView(const ServerInput& input)
-      : input_(input), values_({input.images, input.core}) {}
+      : input_(input),
+        past_(input.core == nullptr
+                  ? nullptr
+                  : std::make_unique<PastValues>(input.machine, input.images, *input.core)),
+        values_({input.images, input.core, past_.get()}) {}
 
   ReplayedMachine& machine() const { return input_.machine; }
   Session& session() const { return input_.session; }
   ImageMemory& images() const { return input_.images; }
   ValueSources& values() { return values_; }
+  PastValues* past() { return past_.get(); }  // null: there is no dump
   const ServerInput& input() const { return input_; }
 
   // A thread without a number has that of its place among the others.
@@ -78,6 +84,7 @@ class MachineView {
 
  private:
   const ServerInput& input_;
+  std::unique_ptr<PastValues> past_;
   ValueSources values_;
 };
 

@@ -197,9 +197,9 @@ TEST_F(ReplayTest, ThreadsComeInTheOrderOfTimeBothWays) {
   EXPECT_EQ(Matches(Gdb("end", back), "@ (.*)"), visits);
 }
 
-// A core dump proves registers, memory and the signal where the thread died, and nowhere else. The
-// signal stops a run there, before the end does.
-TEST_F(ReplayTest, HasTheValuesOfACoreDumpAtItsPlaceOnly) {
+// A core dump proves registers, memory and the signal where the thread died, and what led there.
+// The signal stops a run there, before the end does.
+TEST_F(ReplayTest, HasTheValuesOfACoreDumpAndOfWhatLedToIt) {
   if (const std::string pattern = ReadFile("/proc/sys/kernel/core_pattern");
       pattern.empty() || pattern[0] == '|' || pattern[0] == '/')
     GTEST_SKIP() << "core dumps don't go to the program's folder here: " << pattern;
@@ -218,17 +218,30 @@ TEST_F(ReplayTest, HasTheValuesOfACoreDumpAtItsPlaceOnly) {
       "info program\npython tell('$_siginfo.si_signo')\n"
       "python tell('$_siginfo._sifields._sigfault.si_addr')\n"
       "python tell('sum')\npython tell('$rsp > 0')\nup\npython tell('first.value')\ndown\n"
-      "reverse-step\npython tell('sum')\npython tell('$rsp > 0')\n"
-      "python tell('$_siginfo.si_signo')\nbt\ncatch signal SIGSEGV\ncontinue\n"
-      "python tell('sum')\ncontinue\n");
+      "monitor why rax\n"
+      // In the trip through the loop before, and before the call.
+      "reverse-step\nreverse-step\nreverse-step\nreverse-step\npython tell('sum')\npython "
+      "tell('i')\n"
+      "python tell('$rsp > 0')\npython tell('$_siginfo.si_signo')\nbt\n"
+      "reverse-finish\npython tell('second.value')\n"
+      // The C library's start has no values.
+      "monitor goto begin\npython tell('$rax')\npython tell('$rsp > 0')\nmonitor why rax\n"
+      "monitor goto end\nbt\n"
+      "reverse-stepi\ncatch signal SIGSEGV\ncontinue\npython tell('sum')\ncontinue\n");
   const ProgramResult run = RunShell(
       folder_, "$F replay recording --at crash --core dump -- -nx -batch -x commands.gdb 2>&1");
   EXPECT_EQ(Matches(run.out, "@ (.*)"),
             (std::vector<std::string>{"$_siginfo.si_signo 11",
                                       "$_siginfo._sifields._sigfault.si_addr 0x0", "sum 6",
-                                      "$rsp > 0 1", "first.value 1", "sum has none",
-                                      "$rsp > 0 has none", "$_siginfo.si_signo has none", "sum 6"}))
+                                      "$rsp > 0 1", "first.value 1", "sum 3", "i 2", "$rsp > 0 1",
+                                      "$_siginfo.si_signo has none", "second.value 2",
+                                      "$rax <unavailable>", "$rsp > 0 has none", "sum 6"}))
       << run.out;
+  // The null pointer comes from the end of the list, which main wrote.
+  EXPECT_EQ(Matches(run.out, "#\\d+ (?:sum_of|main)\\S* \\(crash.c:(\\d+)\\): mov.*0x0"),
+            (std::vector<std::string>{"11", "12", "12", "18"}))
+      << run.out;
+  EXPECT_NE(run.out.find("no value is proven here"), std::string::npos) << run.out;
   EXPECT_NE(run.out.find("It stopped with signal SIGSEGV"), std::string::npos) << run.out;
   EXPECT_NE(run.out.find("Catchpoint 1 (signal SIGSEGV)"), std::string::npos) << run.out;
   EXPECT_NE(run.out.find("No more reverse-execution history"), std::string::npos) << run.out;

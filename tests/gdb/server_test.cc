@@ -272,9 +272,12 @@ TEST_F(ServerTest, MonitorGoesAndTells) {
   EXPECT_EQ(Number(), 0u);
   EXPECT_NE(Monitor("goto soon").find("not a moment"), std::string::npos);
   for (const char* command :
-       {"help", "when", "events", "losses", "visits", "who", "why-unavailable"})
+       {"help", "when", "events", "losses", "visits", "who", "why rax", "why-unavailable"})
     EXPECT_FALSE(Monitor(command).empty()) << command;
   EXPECT_NE(Monitor("visits").find("1 times, 0 of them"), std::string::npos);
+  EXPECT_NE(Monitor("why").find("takes a register"), std::string::npos);
+  EXPECT_NE(Monitor("why 0x40zz").find("takes a register"), std::string::npos);
+  EXPECT_NE(Monitor("why 0x401000").find("no value is proven here"), std::string::npos);
   EXPECT_NE(Monitor("dance").find("monitor help"), std::string::npos);
 }
 

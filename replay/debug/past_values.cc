@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT
+#include "replay/debug/past_values.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <utility>
+
+#include "decode/instruction/effects.h"
+
+namespace flowback {
+namespace {
+
+constexpr std::array<std::string_view, 16> kGeneral = {"rax", "rcx", "rdx", "rbx", "rsp", "rbp",
+                                                       "rsi", "rdi", "r8",  "r9",  "r10", "r11",
+                                                       "r12", "r13", "r14", "r15"};
+
+}  // namespace
+
+std::optional<uint8_t> FollowedRegister(std::string_view name) {
+  const auto general = std::ranges::find(kGeneral, name);
+  if (general != kGeneral.end()) return static_cast<uint8_t>(general - kGeneral.begin());
+  if (name == "fs_base") return step_register::kFsBase;
+  if (name == "gs_base") return step_register::kGsBase;
+  return std::nullopt;
+}
+
+values::Surroundings PastValues::SurroundingsOf(int32_t tid, const AddressSpace& space,
+                                                size_t point) {
+  values::KnownState state{.point = point};
+  for (const std::string_view name : kGeneral)
+    if (const auto value = core_.Register(tid, name))
+      state.registers.emplace_back(*FollowedRegister(name), *value);
+  for (const std::string_view name : {"fs_base", "gs_base"})
+    if (const auto value = core_.Register(tid, name))
+      state.registers.emplace_back(*FollowedRegister(name), *value);
+  if (const auto flags = core_.Register(tid, "eflags"))
+    state.registers.emplace_back(step_register::kFlags, *flags);
+  state.memory = [this](uint64_t address) -> std::optional<uint8_t> {
+    uint8_t byte = 0;
+    return core_.Memory(address, {&byte, 1}) == 1 ? std::optional(byte) : std::nullopt;
+  };
+  values::Surroundings surroundings;
+  surroundings.states.push_back(std::move(state));
+  surroundings.is_private = [this](uint64_t address) { return core_.IsPrivate(address); };
+  surroundings.constant = [this, &space](uint64_t address) -> std::optional<uint8_t> {
+    uint8_t byte = 0;
+    return images_.Read(space, address, {&byte, 1}) == 1 ? std::optional(byte) : std::nullopt;
+  };
+  return surroundings;
+}
+
+PastValues::Past PastValues::Make(const MachineThread& thread) {
+  const auto end = core_.Register(thread.tid, "rip");
+  size_t number = 0;
+  while (number < machine_.size() && machine_.thread(number).tid != thread.tid) ++number;
+  if (!end || number == machine_.size()) return {};
+  const bool shared = core_.threads() > 1 || machine_.size() > 1;
+  ThreadPath path =
+      LastPathOf(machine_.index(), machine_.thread(number), *end, kMostInstructions, shared);
+  const size_t count = path.path.instructions.size();
+  if (count == 0) return {};
+  return {.first = path.first,
+          .space = path.space,
+          .history = values::ValueHistory::Of(std::move(path.path),
+                                              SurroundingsOf(thread.tid, *path.space, count))};
+}
+
+const PastValues::Past& PastValues::PastOf(const MachineThread& thread) {
+  const auto found = pasts_.find(thread.tid);
+  return found != pasts_.end() ? found->second
+                               : pasts_.emplace(thread.tid, Make(thread)).first->second;
+}
+
+std::optional<PastValues::Place> PastValues::At(const MachineThread& thread) {
+  const Past& past = PastOf(thread);
+  if (!past.history || thread.number < past.first) return std::nullopt;
+  const values::ExecutedPath& path = past.history->path();
+  const uint64_t point = thread.number - past.first;
+  if (point > path.instructions.size()) return std::nullopt;
+  const uint64_t address =
+      point == path.instructions.size() ? path.end_address : path.instructions[point].address;
+  if (address != thread.pc) return std::nullopt;
+  return Place{.history = *past.history, .point = point, .first = past.first, .space = past.space};
+}
+
+}  // namespace flowback

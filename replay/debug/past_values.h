@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT
+// What a core dump proves of the moments before a thread died: the value engine (replay/values/)
+// goes back from it along the thread's last instructions.
+//
+// What counts as memory that only the process writes to: memory in the dump that no file backs, or
+// that a program or library file backs (data of that file is a private copy). Left out is the page
+// at the thread pointers, which the kernel writes to when it moves a thread to another CPU (rseq).
+// Where the process had several threads, memory is known at the dump's moment only: another thread
+// may have written at any time. A process that another one writes to (ptrace, process_vm_writev,
+// /proc/PID/mem) or that lets the kernel write on its own (io_uring) is beyond that: where such a
+// write contradicts the flow, nothing at all is proven.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+
+#include "replay/debug/end_core.h"
+#include "replay/debug/executed_path.h"
+#include "replay/debug/image_memory.h"
+#include "replay/debug/machine.h"
+#include "replay/values/value_history.h"
+
+namespace flowback {
+
+// Used by one thread.
+class PastValues {
+ public:
+  // So many of a thread's last instructions are looked at.
+  static constexpr size_t kMostInstructions = 20000;
+
+  // All must outlive it.
+  PastValues(ReplayedMachine& machine, ImageMemory& images, const EndCore& core)
+      : machine_(machine), images_(images), core_(core) {}
+
+  // The history of a thread, and the point at which it stands.
+  struct Place {
+    const values::ValueHistory& history;
+    size_t point = 0;
+    uint64_t first = 0;  // the number of the history's first instruction in the thread
+    const AddressSpace* space = nullptr;
+  };
+  // Made at the first question about a thread. Empty: the thread stands before it, or the dump has
+  // not the thread, or the dump's moment is not the flow's end.
+  std::optional<Place> At(const MachineThread& thread);
+
+ private:
+  struct Past {
+    uint64_t first = 0;
+    const AddressSpace* space = nullptr;
+    std::optional<values::ValueHistory> history;
+  };
+
+  const Past& PastOf(const MachineThread& thread);
+  Past Make(const MachineThread& thread);
+  values::Surroundings SurroundingsOf(int32_t tid, const AddressSpace& space, size_t point);
+
+  ReplayedMachine& machine_;
+  ImageMemory& images_;
+  const EndCore& core_;
+  std::map<int32_t, Past> pasts_;  // by thread
+};
+
+// The number in step_register of a register that gdb names so; empty: it is not followed.
+std::optional<uint8_t> FollowedRegister(std::string_view name);
+
+}  // namespace flowback

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: MIT
+// `monitor why`: the chain of instructions that gave a register or memory its value.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <string>
+
+#include "base/hex.h"
+#include "decode/instruction/disassemble.h"
+#include "replay/gdb/gdb_server.h"
+#include "replay/writers/text/printable.h"
+
+namespace flowback::gdb {
+namespace {
+
+using values::ChainEnd;
+using values::ChainLink;
+
+const char* EndText(ChainEnd end) {
+  switch (end) {
+    case ChainEnd::kConstant:
+      return "the instruction contains the value";
+    case ChainEnd::kSeveral:
+      return "the value depends on several others: ask for each of them there";
+    case ChainEnd::kUnknown:
+      return "a system call gave the value, or an instruction that flowback does not compute";
+    case ChainEnd::kBeginning:
+      return "the value is older than the instructions that flowback looks at";
+    case ChainEnd::kAddress:
+      return "the address that it was loaded from is not proven";
+    case ChainEnd::kMemory:
+      return "which instruction wrote it to memory is not proven";
+    case ChainEnd::kTooLong:
+      return "the chain goes on";
+  }
+  return "";
+}
+
+std::string GaveText(const ChainLink& link) {
+  const std::string value = link.value ? Hex(*link.value) : "a value that is not proven";
+  const std::string address = link.address ? Hex(*link.address) : "an address that is not proven";
+  switch (link.kind) {
+    case ChainLink::Kind::kLoaded:
+      return fmt::format("loads {} from {}", value, address);
+    case ChainLink::Kind::kStored:
+      return fmt::format("stores {} to {}", value, address);
+    case ChainLink::Kind::kCopied:
+      return fmt::format("copies {}", value);
+    default:
+      return fmt::format("gives {}", value);
+  }
+}
+
+// The innermost line of the source, of an inlined function too.
+std::string LineText(Session& session, const AddressSpace& space, uint64_t address) {
+  const SourcePlace place = session.lines().Find(space, address);
+  if (!place.known() || place.frames.front().line == 0) return "";
+  const std::string_view file = place.frames.front().file;
+  const size_t name = file.rfind('/');
+  return fmt::format(" ({}:{})",
+                     Printable(name == std::string_view::npos ? file : file.substr(name + 1)),
+                     place.frames.front().line);
+}
+
+}  // namespace
+
+std::string GdbServer::MonitorWhy(const std::string& words) {
+  std::string name = words.starts_with('$') ? words.substr(1) : words;
+  std::ranges::transform(name, name.begin(),
+                         [](unsigned char letter) { return std::tolower(letter); });
+  std::string_view digits = name;
+  const bool is_address = TakeWord(digits, "0x");
+  const auto address = is_address ? TakeHex(digits) : std::nullopt;
+  const auto number = FollowedRegister(name);
+  if (!number && (!address || !digits.empty()))
+    return "flowback: why takes a register, such as rax, or an address, such as 0x7ffe0010\n";
+  const MachineThread thread = view_.machine().At(general());
+  const auto at = view_.past() == nullptr ? std::nullopt : view_.past()->At(thread);
+  if (!at)
+    return fmt::format(
+        "flowback: no value is proven here. Values follow from a core dump (--core), of the last "
+        "{} instructions before it.\n",
+        PastValues::kMostInstructions);
+  if (at->history.contradiction())
+    return "flowback: the core dump does not fit to the flow, so nothing follows from it: another "
+           "process may have written to the memory of this one\n";
+  const values::ValueChain chain = number ? at->history.WhyRegister(at->point, *number)
+                                          : at->history.WhyMemory(at->point, *address);
+  std::string text;
+  Disassembler disassembler;
+  for (const ChainLink& link : chain.links) {
+    const values::PathInstruction& one = at->history.path().instructions[link.instruction];
+    MachineThread there;
+    there.pc = one.address;
+    there.instruction.space = at->space;
+    text += fmt::format("#{} {}{}: {}: {}\n", at->first + link.instruction, view_.PlaceText(there),
+                        LineText(view_.session(), *at->space, one.address),
+                        disassembler.Text({one.bytes.data(), one.length}, one.address, one.mode),
+                        GaveText(link));
+  }
+  return text + fmt::format("The chain ends here: {}.\n", EndText(chain.end));
+}
+
+}  // namespace flowback::gdb
