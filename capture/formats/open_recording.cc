@@ -131,6 +131,7 @@ void Override(const OpenOptions& options, Recording& recording) {
 Result<Recording> OpenRecording(const OpenOptions& options) {
   auto recording = OpenInput(options);
   if (!recording) return recording;
+  if (!options.bundle.empty()) recording->path = options.bundle;
   recording->sections = options.sections;
   // After the recording's own, so that they lie over them.
   recording->images.insert(recording->images.end(), options.images.begin(), options.images.end());

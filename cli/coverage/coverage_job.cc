@@ -11,6 +11,7 @@
 #include "cli/coverage/coverage_selection.h"
 #include "cli/coverage/part_losses.h"
 #include "cli/coverage/part_output.h"
+#include "cli/reading/bundle_input.h"
 #include "cli/reading/reader_output.h"
 #include "cli/reading/reading_job.h"
 #include "flowback/capture/open.h"
@@ -35,9 +36,9 @@ std::string NameOf(const StreamOwner& thread, const Threads& threads) {
 int CoverageJob::Run() {
   if (int status = AddInput(options_.reader); status != kDone) return status;
   for (const std::string& path : options_.more) {
-    ReaderOptions reader = options_.reader;
-    reader.open.input = path;
-    if (int status = AddInput(reader); status != kDone) return status;
+    const Result<ReaderOptions> reader = OptionsForInput(options_.reader, path);
+    if (!reader) return Report(reader.error());
+    if (int status = AddInput(*reader); status != kDone) return status;
   }
   return Finish();
 }
@@ -81,7 +82,7 @@ int CoverageJob::AddInput(const ReaderOptions& reader) {
 
 Status CoverageJob::Count(const OpenedRecording& opened, const CoverageRequest& request,
                           Output& output) {
-  dates_.Add(opened.recording().path);
+  dates_.Add(opened.options().open.input);
   UseFilesOf(opened.code());
   if (options_.by_thread) return WriteThreads(opened.threads(), request, output);
   const Result<CoverageCounts> counts = CountCoverage(request);
@@ -173,6 +174,12 @@ void CoverageJob::WarnOfProcesses() const {
   Warn(fmt::format("coverage: no code image of {}", FirstFew(missing_images_, ", and ")));
 }
 
+// Where nothing else is said, recorded paths lie under --symfs.
+const std::string& CoverageJob::SourceRoot() const {
+  const std::string& root = options_.source_root;
+  return root.empty() ? options_.reader.search.symfs : root;
+}
+
 CoverageReport CoverageJob::ReportOf(const CoverageCounts& counts, SourceLines& lines) const {
   const CoverageSources sources{
       .open = [this](const ObjectId& id) { return ObjectImage::Find(id, search_); },
@@ -186,7 +193,7 @@ void CoverageJob::Write(const CoverageReport& report, const CoverageCounts& coun
   const CoverageView view{.report = report,
                           .counts = counts,
                           .lines = &lines,
-                          .source_root = options_.source_root,
+                          .source_root = SourceRoot(),
                           .rows = options_.top,
                           .sort = options_.sort,
                           .date = dates_.Newest(),
@@ -216,7 +223,7 @@ int CoverageJob::WriteReport() {
 
 // Lines of a source that was changed since it was compiled are not those that ran.
 void CoverageJob::WarnOfSources(const CoverageReport& report) const {
-  for (const ChangedSource& each : ChangedSources(report, SourceReader(options_.source_root)))
+  for (const ChangedSource& each : ChangedSources(report, SourceReader(SourceRoot())))
     Warn(fmt::format("{} was changed after {} was built: its lines may be others", each.source,
                      each.object),
          {"--source-root with the source that it was built of"});

@@ -49,6 +49,7 @@ class CoverageJob {
   Status WriteThreads(const Threads& threads, const CoverageRequest& request, Output& output);
   Status Save() const;
   Status CheckSelected() const;
+  const std::string& SourceRoot() const;
   CoverageReport ReportOf(const CoverageCounts& counts, SourceLines& lines) const;
   void Write(const CoverageReport& report, const CoverageCounts& counts, SourceLines& lines,
              const CoverageChanges* changes, Output& output);

@@ -7,6 +7,7 @@
 
 #include "base/recorded/call_samples.h"
 #include "capture/formats/named_regions.h"
+#include "cli/info/info_bundle.h"
 #include "cli/info/info_effort.h"
 #include "cli/info/info_report.h"
 #include "cli/reading/stream_report.h"
@@ -279,6 +280,7 @@ void PrintInfoJson(const InfoReport& report, Output& output) {
               });
   }
   out.Member("losses", LossesJson(report.opened->losses(), unit));
+  if (Json bundle = BundleJson(report); !bundle.is_null()) out.Member("bundle", bundle);
   if (report.stats) out.Member("decoding", EffortJson(report));
   out.Array("images", report.images,
             [](const ImageStatus& image) -> std::optional<Json> { return ImageJson(image); });

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/recorded/call_samples.h"
+#include "cli/info/info_bundle.h"
 #include "cli/info/info_counters.h"
 #include "cli/info/info_effort.h"
 #include "cli/info/info_report.h"
@@ -247,6 +248,7 @@ void PrintInfoText(const InfoReport& report, Output& output) {
     if (report.stats) AppendEffort(report, out);
   }
   AppendImages(report, out);
+  AppendBundle(report, out);
   output.Commit();
 }
 

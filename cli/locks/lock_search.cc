@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "cli/locks/saved_locks.h"
+#include "cli/reading/bundle_input.h"
 #include "replay/timeline/kept_times.h"
 #include "replay/timeline/thread_times.h"
 
@@ -24,16 +25,16 @@ Error RefuseSamples(const std::string& input) {
 }
 
 Result<LockFigures> FiguresOfRecording(const LockWords& words) {
-  ReaderOptions reader = words.reader;
-  reader.open.input = words.baseline;
-  Result<Recording> recording = OpenInput(reader);
+  const Result<ReaderOptions> reader = OptionsForInput(words.reader, words.baseline);
+  if (!reader) return Fail(reader.error());
+  Result<Recording> recording = OpenInput(*reader);
   if (!recording) return Fail(recording.error());
-  OpenedRecording opened(reader, *std::move(recording));
+  OpenedRecording opened(*reader, *std::move(recording));
   if (Status status = OpenForLocks(opened); !status) return Fail(status.error());
   opened.AddKnownLosses();
   const TimelineSources sources = opened.TimelineInput();
-  const LockOptions options{.threads = reader.ThreadCount(),
-                            .in_flight = reader.in_flight,
+  const LockOptions options{.threads = reader->ThreadCount(),
+                            .in_flight = reader->in_flight,
                             .span = {},
                             .blocking = words.blocking,
                             .worst = 0};

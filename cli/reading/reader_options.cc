@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "cli/options/arguments.h"
+#include "cli/reading/bundle_input.h"
 #include "cli/reading/cache_folder.h"
 #include "replay/symbols/kallsyms.h"
 
@@ -289,7 +290,8 @@ Status Understand(const ReaderWords& words, ReaderOptions& options) {
   if (Status status = UnderstandCode(words, options.open); !status) return status;
   if (Status status = UnderstandClock(words, options.open); !status) return status;
   if (Status status = UnderstandSideband(words, options.open); !status) return status;
-  return UnderstandSelection(words, options);
+  if (Status status = UnderstandSelection(words, options); !status) return status;
+  return UseBundleInput(options);
 }
 
 Result<Recording> OpenInput(const ReaderOptions& options) {

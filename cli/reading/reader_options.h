@@ -22,7 +22,8 @@ struct ReaderOptions : SessionOptions {
   bool force = false;  // also overwrites a recording or an ELF file
   bool json = false;
   bool strict = false;
-  std::string time;  // which time to print; empty: all
+  std::string time;          // which time to print; empty: all
+  ImageSearch given_search;  // `search` as the user gave it, without what is a bundle's
 };
 
 // The words as given, before they are understood; lives as long as the CLI::App.

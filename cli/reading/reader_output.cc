@@ -60,7 +60,7 @@ std::string FirstOf(std::initializer_list<std::function<std::string()>> searches
 std::string AmongNamed(const ReaderOptions& options, const SameFile& is_same) {
   const OpenOptions& open = options.open;
   const ImageSearch& search = options.search;
-  const std::string single[] = {open.input, search.kcore, search.kallsyms};
+  const std::string single[] = {open.input, open.bundle, search.kcore, search.kallsyms};
   return FirstOf(
       {[&] { return Among(single, is_same); }, [&] { return Among(open.raw_pt, is_same); },
        [&] { return Among(open.pevent, is_same); }, [&] { return Among(search.cores, is_same); },

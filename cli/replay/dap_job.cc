@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "cli/options/arguments.h"
+#include "cli/reading/bundle_input.h"
 #include "cli/reading/stream_report.h"
 #include "cli/replay/end_signals.h"
 #include "cli/replay/gdb_listener.h"
@@ -58,8 +59,12 @@ int DapJob::Execute() {
 
 Result<const gdb::ServerInput*> DapJob::Open(const dap::Wanted& wanted) {
   options_ = given_;
-  if (!wanted.recording.empty()) options_.reader.open.input = wanted.recording;
   if (!wanted.at.empty()) options_.at = wanted.at;
+  if (!wanted.recording.empty()) {
+    Result<ReaderOptions> reader = OptionsForInput(given_.reader, wanted.recording);
+    if (!reader) return Fail(reader.error());
+    options_.reader = *std::move(reader);
+  }
   Result<Recording> recording = OpenInput(options_.reader);
   if (!recording) return Fail(recording.error());
   WarnOfDamage(*recording);

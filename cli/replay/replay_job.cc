@@ -17,6 +17,17 @@
 #include "cli/text/terminal_session.h"
 
 namespace flowback::cli {
+namespace {
+
+// Recorded paths lie under --symfs: gdb looks for sources there first.
+std::vector<std::string> GdbWords(const ReplayOptions& options) {
+  std::vector<std::string> words = options.gdb_words;
+  if (const std::string& root = options.reader.search.symfs; !root.empty())
+    words.insert(words.begin(), {"-iex", "directory " + root});
+  return words;
+}
+
+}  // namespace
 
 int ReplayJob::Execute() {
   if (Status status = replay_.Prepare(); !status) return Report(status.error());
@@ -68,7 +79,7 @@ Status ReplayJob::RunGdb() {
   if (!folder) return Fail(folder.error());
   const Result<GdbListener> listener = GdbListener::OnPath(folder->SocketPath());
   if (!listener) return Fail(listener.error());
-  Result<GdbProgram> program = GdbProgram::Start(*folder, options_.gdb_words);
+  Result<GdbProgram> program = GdbProgram::Start(*folder, GdbWords(options_));
   if (!program) return Fail(program.error());
   if (!IsQuiet())
     std::fputs(

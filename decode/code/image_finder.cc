@@ -62,7 +62,7 @@ ImageFinder::ImageFinder(const Recording& recording, const ImageSearch& search,
                          const CoreCode& cores, ImageStore& store)
     : recording_path_(recording.path),
       instruction_set_(recording.instruction_set),
-      kept_(KeptImages::Of(recording.path)),
+      kept_(KeptImages::Of(recording)),
       search_(search),
       images_(images),
       given_(given),

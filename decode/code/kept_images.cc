@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <optional>
 
+#include "base/mapped_file.h"
 #include "decode/code/disk_cache.h"
 
 namespace flowback {
@@ -196,6 +198,20 @@ const KeptImage* KeptImages::Find(const MmapRecord& record, const BuildId& build
   for (const KeptImage* image : found->second)
     if (image->path == record.path) return image;
   return found->second.front();
+}
+
+KeptImages KeptImages::Of(const Recording& recording) {
+  namespace fs = std::filesystem;
+  std::vector<std::string> paths = {recording.path};
+  for (const auto& file : recording.files) {
+    paths.push_back(file->path());
+    paths.push_back(fs::path(file->path()).parent_path());
+  }
+  std::error_code failed;
+  for (const std::string& path : paths)
+    if (!path.empty() && fs::exists(ImagesFolderOf(path) + "/" + kImagesIndex, failed))
+      return Of(path);
+  return Of(recording.path);
 }
 
 std::string OriginOf(const std::string& file) {

@@ -83,6 +83,9 @@ class KeptImages {
   // Nothing where there is no index beside the recording. Lines that can't be understood, as a
   // later version may write, are passed over; of a huge index the beginning is read.
   static KeptImages Of(const std::string& recording);
+  // Those of a recording that is open: also where its path is that of a bundle, beside the file or
+  // the folder that it was read from.
+  static KeptImages Of(const Recording& recording);
 
   // The file that the mapping was; null: none. Its content is not looked at.
   const KeptImage* Find(const MmapRecord& record, const BuildId& build_id) const;

@@ -46,6 +46,10 @@
 
 namespace flowback {
 
+namespace bundle {
+class UnpackedBundle;  // capture/bundle/unpacked_bundle.h
+}
+
 struct SessionOptions {
   OpenOptions open;                   // which files, and what they do not say of themselves
   ImageSearch search;                 // where code, debug files and the cache are
@@ -55,6 +59,8 @@ struct SessionOptions {
   unsigned threads = 0;               // that decode; 0: one for each processor
   size_t in_flight = 0;               // decoded segments in memory; 0: as many as are useful
   bool index = true;                  // the cache may hold indexes, sums and timelines, too
+  // Which `open` and `search` name files of, once the input was found to be one; else null.
+  std::shared_ptr<const bundle::UnpackedBundle> bundle = nullptr;
 
   // Returns the name of the input for messages: a path, as given.
   std::string InputName() const;
@@ -85,7 +91,8 @@ class Session {
   // branch trace or `engine` is unknown; kUsage where `selection` leaves no thread. A missing image
   // is no error: code().images() names it, and decoding reports a loss at each place that needs it.
   static Result<Session> Open(const SessionOptions& options);
-  // Opens a perf.data file or folder, or an LLDB bundle, with the default options.
+  // Opens a perf.data file or folder, an LLDB bundle or a bundle of `flowback pack`, with the
+  // default options.
   static Result<Session> Open(const std::string& path);
   // Takes a recording that is open. The caller takes the steps below before using what they open.
   Session(const SessionOptions& options, Recording recording);

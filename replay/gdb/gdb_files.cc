@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "decode/code/image_search.h"
 #include "replay/gdb/gdb_packets.h"
 #include "replay/writers/text/printable.h"
 
@@ -57,8 +58,11 @@ std::string GdbFiles::Open(std::string_view rest) {
   if (TakeHex(rest).value_or(kWriting) & kWriting) return Failed(kPermission);
   if (open_.size() >= kMostOpen) return Failed(kTooManyOpen);
   const ImageStatus* image = Find(*path);
-  if (image == nullptr) return Failed(kNoSuchFile);
-  auto file = MappedFile::Open(image->file);
+  // Separate debug files, too, lie under the folder that recorded paths are looked for in.
+  const std::string& root = session_.options().search.symfs;
+  const bool may_be_below = !root.empty() && path->find("..") == std::string::npos;
+  if (image == nullptr && !may_be_below) return Failed(kNoSuchFile);
+  auto file = MappedFile::Open(image != nullptr ? image->file : UnderDirectory(root, *path));
   if (!file) return Failed(kNoSuchFile);
   open_[next_] = *std::move(file);
   return "F" + HexNumber(next_++);

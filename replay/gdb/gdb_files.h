@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The files that gdb may read: those that the recording's code came from, under the paths that the
-// recorded machine had them at. No other file of this machine can be read.
+// recorded machine had them at, and what lies under --symfs. No other file of this machine can be
+// read.
 #pragma once
 
 #include <cstdint>

@@ -7,10 +7,12 @@
 
 #include "replay/session/has_trace.h"
 #include "replay/session/session_impl.h"
+#include "replay/session/use_bundle.h"
 
 namespace flowback {
 
 std::string SessionOptions::InputName() const {
+  if (!open.bundle.empty()) return open.bundle;
   if (!open.input.empty()) return open.input;
   return open.raw_pt.empty() ? std::string() : open.raw_pt.front();
 }
@@ -47,7 +49,9 @@ Session::Session(Session&&) noexcept = default;
 Session& Session::operator=(Session&&) noexcept = default;
 Session::~Session() = default;
 
-Result<Session> Session::Open(const SessionOptions& options) {
+Result<Session> Session::Open(const SessionOptions& given) {
+  SessionOptions options = given;
+  if (Status status = UseBundle(options); !status) return Fail(status.error());
   Result<Recording> recording = OpenRecording(options.open);
   if (!recording) return Fail(recording.error());
   Session session(options, *std::move(recording));

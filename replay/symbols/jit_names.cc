@@ -196,7 +196,7 @@ class JitNames::Families {
   std::map<int32_t, uint64_t> became_;
 };
 
-JitNames::SymbolsByProcess JitNames::ReadSymbols(const std::string& recording) {
+JitNames::SymbolsByProcess JitNames::ReadSymbols(const Recording& recording) {
   const KeptImages kept = KeptImages::Of(recording);
   SymbolsByProcess symbols;
   for (const KeptNames& names : kept.names()) {
@@ -219,7 +219,7 @@ JitNames::SymbolsByProcess JitNames::ReadSymbols(const std::string& recording) {
 
 JitNames JitNames::Read(const Recording& recording) {
   JitNames result;
-  SymbolsByProcess symbols = result.ReadSymbols(recording.path);
+  SymbolsByProcess symbols = result.ReadSymbols(recording);
   if (symbols.empty()) return {};
   // Of each process: the code that it had as it was made, and as what it has become.
   struct Code {

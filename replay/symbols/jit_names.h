@@ -97,7 +97,7 @@ class JitNames {
 
   // The names that were kept, of each process in the order of their times, as the next ones want
   // them.
-  SymbolsByProcess ReadSymbols(const std::string& recording);
+  SymbolsByProcess ReadSymbols(const Recording& recording);
   void PlaceNames(std::vector<Page> pages, const std::vector<JitSymbol>& symbols);
   void PlaceByAddress(const std::vector<JitSymbol>& symbols);
   static Range MakeRange(uint64_t at, uint64_t begin, uint64_t end, const JitSymbol& symbol);

@@ -2,6 +2,8 @@
 #include "replay/symbols/source_file.h"
 
 #include <algorithm>
+#include <set>
+#include <utility>
 
 #include "decode/code/kept_images.h"
 #include "replay/symbols/debug_file.h"
@@ -37,6 +39,7 @@ SourceFile::SourceFile(const std::string& path, const ImageSearch& search)
   std::unique_ptr<SymbolFile> debug_file;
   if (!HasDwarf(*elf_)) {
     debug_file = OpenDebugFile(*elf_, search);
+    if (debug_file != nullptr) debug_path_ = debug_file->path();
     if (debug_file == nullptr || !HasDwarf(*debug_file)) return;
   }
   const SymbolFile& file = debug_file != nullptr ? *debug_file : *elf_;
@@ -59,6 +62,16 @@ SourceFile::SourceFile(const std::string& path, const ImageSearch& search)
   for (const UnitRange& range : dwarf_->units())
     units.push_back({range.begin, range.end, range.unit});
   units_ = Disjoint(std::move(units));
+}
+
+std::vector<std::string> SourceFile::Sources() {
+  std::set<std::string> paths;
+  std::set<uint32_t> units;
+  if (dwarf_ != nullptr)
+    for (const UnitRange& range : dwarf_->units()) units.insert(range.unit);
+  for (const uint32_t unit : units)
+    for (SourceFileInfo& file : dwarf_->ReadUnit(unit).files) paths.insert(std::move(file.path));
+  return {paths.begin(), paths.end()};
 }
 
 SourcePlace SourceFile::Nothing(uint64_t begin, uint64_t end) {

@@ -27,6 +27,11 @@ class SourceFile {
   std::optional<std::array<uint8_t, 16>> Md5Of(std::string_view source) const;
   bool HasMd5(const std::string& source, const std::array<uint8_t, 16>& md5);
 
+  // The separate file that the DWARF was found in; empty: there is none.
+  const std::string& debug_file() const { return debug_path_; }
+  // The paths of all sources that the DWARF names, sorted; reads all units.
+  std::vector<std::string> Sources();
+
   // Keeps what was read in ImageSearch::cache. Call it when nobody waits.
   void Keep();
 
@@ -47,6 +52,7 @@ class SourceFile {
   static SourcePlace Nothing(uint64_t begin, uint64_t end);
 
   std::string path_;
+  std::string debug_path_;
   std::unique_ptr<SymbolFile> elf_;
   std::unique_ptr<KeptDwarf> dwarf_;
   std::string problem_;

@@ -18,7 +18,8 @@ struct TraceFilter {
 };
 
 struct OpenOptions {
-  std::string input;  // a perf.data file or folder, an LLDB bundle; empty when raw_pt is given
+  std::string input;   // a perf.data file or folder, an LLDB bundle; empty when raw_pt is given
+  std::string bundle;  // the path of that which `input` was unpacked from; empty: of none
   std::vector<std::string> raw_pt;  // each file is one stream
   // Sideband for raw_pt: files of raw perf records, whose ends are as perf_event_attr's
   // sample_type says (with sample_id_all).

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT
+// `flowback pack`: a recording and all files that reading it needs, in one file.
+#include <CLI/CLI.hpp>
+
+#include "cli/command.h"
+#include "cli/pack/pack_options.h"
+#include "cli/reading/reading_command.h"
+
+namespace flowback::cli {
+namespace {
+
+void AddPackOptions(CLI::App& app, PackOptions& options, ReaderWords&) {
+  options.made_by = "flowback " FLOWBACK_VERSION;
+  app.add_flag("--strip-source", options.strip_source, "leave source files out");
+  app.add_flag("--no-core", options.no_core, "leave core dumps out");
+  app.add_flag("--redact", options.redact,
+               "of core dumps pack registers and stacks only: no other memory");
+}
+
+}  // namespace
+
+int RunPack(const Arguments& arguments) {
+  return ExecuteReading<PackOptions>(
+      arguments, {.name = "pack",
+                  .summary = "Packs a recording and all files that reading it needs into one file, "
+                             "which every command reads on any machine.",
+                  .add_options = AddPackOptions,
+                  .hidden = {"--tid", "--comm", "--cpu-list", "--time", "--raw-pt", "--pevent"},
+                  .run = Pack});
+}
+
+}  // namespace flowback::cli

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: MIT
+#include "replay/session/bundle_files.h"
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <set>
+#include <utility>
+#include <variant>
+
+#include "base/mapped_file.h"
+#include "decode/code/elf_file.h"
+#include "decode/code/image_search.h"
+#include "decode/code/kept_images.h"
+#include "decode/code/own_vdso.h"
+#include "replay/symbols/source_file.h"
+
+namespace flowback {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::array<const char*, kPackedKinds> kNames = {"recording", "images",     "debug files",
+                                                          "sources",   "core dumps", "kernel"};
+
+std::vector<uint8_t> BytesOf(const std::string& text) { return {text.begin(), text.end()}; }
+
+std::string TextOf(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+bool IsFile(const std::string& path) {
+  std::error_code failed;
+  return fs::is_regular_file(path, failed);
+}
+
+// The path under which files of it stand in the folder for files with paths; empty: it has no
+// place there.
+std::string InRoot(const std::string& path) {
+  const std::string normal = fs::path(path).lexically_normal();
+  const std::string member = std::string(bundle::kRootFolder) + normal;
+  return normal.starts_with('/') && bundle::IsMemberName(member) ? member : "";
+}
+
+class FileLister {
+ public:
+  FileLister(const Session& session, const BundleChoice& choice)
+      : session_(session),
+        choice_(choice),
+        recording_(session.recording()),
+        path_(session.options().open.input) {}
+
+  Result<BundleFiles> List() {
+    if (!session_.options().open.raw_pt.empty())
+      return Fail(Error(ErrorCode::kUnsupported,
+                        "raw traces are not packed: what processor and which code they are of is "
+                        "only known from the command line")
+                      .Remedy("pack the folder by tar, and keep the command line with it"));
+    std::error_code failed;
+    if (!IsFile(path_) && !fs::is_directory(path_, failed))
+      return Fail(Error(ErrorCode::kUsage, path_ + ": is no file or folder, and can't be packed")
+                      .Remedy("save the recording as a file and name that"));
+    AddRecording();
+    AddImages();
+    for (const std::string& image : images_) AddSymbols(image);
+    AddCores();
+    AddKernel();
+    return std::move(files_);
+  }
+
+ private:
+  bool Add(std::string member, const std::string& path, PackedKind kind) {
+    if (!bundle::IsMemberName(member) || !members_.insert(member).second) return false;
+    files_.files.push_back({.member = std::move(member), .path = path, .kind = kind});
+    return true;
+  }
+  void AddContent(std::string member, PackedKind kind, std::vector<uint8_t> content) {
+    if (Add(std::move(member), {}, kind)) files_.files.back().content = std::move(content);
+  }
+  // All files in the folder and below.
+  void AddBelow(const fs::path& folder, const std::string& member, PackedKind kind) {
+    std::error_code failed;
+    std::vector<fs::path> found;
+    for (fs::recursive_directory_iterator at(folder, failed), end; !failed && at != end;
+         at.increment(failed))
+      if (IsFile(at->path())) found.push_back(at->path());
+    std::ranges::sort(found);
+    for (const fs::path& path : found)
+      Add(member + "/" + path.lexically_relative(folder).string(), path, kind);
+  }
+
+  void AddRecording() {
+    const fs::path path = fs::path(path_).lexically_normal();
+    std::string name = path.filename();
+    std::error_code failed;
+    if (fs::is_directory(path, failed)) {
+      if (name.empty()) name = path.parent_path().filename();
+      member_ = std::string(bundle::kRecordingFolder) + "/" + name;
+      AddBelow(path, member_, PackedKind::kRecording);
+    } else if (recording_.format.starts_with("LLDB")) {
+      member_ = std::string(bundle::kRecordingFolder) + "/" + name;
+      Add(member_, path, PackedKind::kRecording);
+      AddFilesOfLldbBundle(path.parent_path());
+    } else {
+      member_ = std::string(bundle::kRecordingFolder) + "/" + name;
+      Add(member_, path_, PackedKind::kRecording);
+    }
+    files_.manifest.recording = member_;
+    files_.manifest.input = session_.options().InputName();
+  }
+
+  // It names them from its own folder on.
+  void AddFilesOfLldbBundle(const fs::path& folder) {
+    const auto add = [&](const auto& file) {
+      const fs::path relative = fs::path(file->path()).lexically_relative(folder);
+      if (relative.empty() || *relative.begin() == "..")
+        files_.problems.push_back(file->path() + " lies outside of the bundle's folder");
+      else
+        Add(std::string(bundle::kRecordingFolder) + "/" + relative.string(), file->path(),
+            PackedKind::kRecording);
+    };
+    std::ranges::for_each(recording_.files, add);
+    std::ranges::for_each(session_.code().files(), add);
+  }
+
+  // Those that the recorder kept, as they are; then those that were found elsewhere.
+  void AddImages() {
+    kept_folder_ = ImagesFolderOf(path_);
+    const std::string index = kept_folder_ + "/" + kImagesIndex;
+    lines_ = IsFile(index) ? TextOf(index) : std::string("flowback-images 1\n");
+    members_.insert(ImagesMember(kImagesIndex));  // is written anew
+    AddBelow(kept_folder_, ImagesFolderOf(member_), PackedKind::kImage);
+    for (const ImageStatus& image : session_.code().images()) {
+      if (image.source == CodeSource::kOwnVdso) AddOwnVdso(image);
+      if (image.usable && IsFile(image.file)) AddImage(image);
+    }
+    members_.erase(ImagesMember(kImagesIndex));
+    AddContent(ImagesMember(kImagesIndex), PackedKind::kImage, BytesOf(lines_));
+  }
+  std::string ImagesMember(const std::string& name) const {
+    return ImagesFolderOf(member_) + "/" + name;
+  }
+
+  void AddImage(const ImageStatus& image) {
+    images_.insert(image.file);
+    if (IsBelow(image.file, kept_folder_) || IsBelow(image.file, path_)) return;
+    if (recording_.format.starts_with("LLDB")) return;  // has them
+    const auto file = MappedFile::Open(image.file);
+    if (!file) return;
+    Keep(image, (*file)->bytes(), image.file, {});
+  }
+
+  // The kernel that shows it to this process may not be that of who reads the bundle.
+  void AddOwnVdso(const ImageStatus& image) {
+    const std::vector<uint8_t> content = CopyOwnVdso();
+    Keep(image, content, {}, content);
+  }
+
+  void Keep(const ImageStatus& image, Bytes bytes, const std::string& path,
+            std::vector<uint8_t> content) {
+    const std::string name =
+        "p" + std::to_string(++next_) + "-" + std::string(BaseName(image.path));
+    const KeptImage kept{name, bytes.size(), ImageHash::Of(bytes), image.found, image.path};
+    if (!Add(ImagesMember(name), path, PackedKind::kImage)) return;
+    files_.files.back().content = std::move(content);
+    lines_ += kept.Line();
+    if (image.recorded.empty()) AddMappings(name, image.path);
+  }
+
+  // By which a file is known that the recording has no build-id of.
+  void AddMappings(const std::string& name, const std::string& path) {
+    for (const SidebandRecord& each : recording_.sideband)
+      if (const auto* record = std::get_if<MmapRecord>(&each))
+        if (record->path == path && record->build_id.empty())
+          lines_ += KeptMapping{name, record->time, record->pid, record->address}.Line();
+  }
+
+  static bool IsBelow(const std::string& path, const std::string& folder) {
+    return path.starts_with(folder + "/");
+  }
+
+  // The image's debug file and sources.
+  void AddSymbols(const std::string& image) {
+    symbols::SourceFile file(image, session_.options().search);
+    if (const std::string& debug = file.debug_file(); !debug.empty()) AddDebugFile(image, debug);
+    if (!choice_.sources) return;
+    for (const std::string& source : file.Sources()) {
+      const std::string member = InRoot(source);
+      const std::string path = PathOf(source);
+      if (!member.empty() && IsFile(path)) Add(member, path, PackedKind::kSource);
+    }
+    file.Keep();
+  }
+
+  // Where the source is here.
+  std::string PathOf(const std::string& source) const {
+    const std::string& symfs = session_.options().search.symfs;
+    const std::string below = symfs.empty() ? "" : UnderDirectory(symfs, source);
+    return IsFile(below) ? below : source;
+  }
+
+  void AddDebugFile(const std::string& image, const std::string& debug) {
+    const auto file = MappedFile::Open(debug);
+    const auto elf = file ? ReadElf((*file)->bytes(), debug) : Result<ElfFile>(ElfFile());
+    const std::string hex = elf ? elf->build_id.ToHex() : "";
+    const std::string folder = "/usr/lib/debug";
+    const std::string place =
+        hex.size() > 2 ? folder + "/.build-id/" + hex.substr(0, 2) + "/" + hex.substr(2) + ".debug"
+                       : folder + fs::path(OriginOf(image)).parent_path().string() + "/" +
+                             std::string(BaseName(debug));
+    Add(InRoot(place), debug, PackedKind::kDebugFile);
+  }
+
+  void AddCores() {
+    if (!choice_.cores) return;
+    const std::vector<std::string>& cores = session_.options().search.cores;
+    for (size_t i = 0; i < cores.size(); ++i) {
+      const std::string member = std::string(bundle::kCoreFolder) + "/" + std::to_string(i + 1) +
+                                 "-" + std::string(BaseName(cores[i]));
+      if (Add(member, cores[i], PackedKind::kCore)) files_.manifest.cores.push_back(member);
+    }
+  }
+
+  void AddKernel() {
+    const ImageSearch& search = session_.options().search;
+    const auto add = [&](const std::string& path, const char* name, std::string& member) {
+      if (path.empty()) return;
+      const std::string wanted = std::string(bundle::kKernelFolder) + "/" + name;
+      if (!IsFile(path) || path.starts_with("/proc/"))
+        files_.problems.push_back(path + " is the kernel's own: copy it to a file and name that");
+      else if (Add(wanted, path, PackedKind::kKernel))
+        member = wanted;
+    };
+    add(search.kallsyms, "kallsyms", files_.manifest.kallsyms);
+    add(search.kcore, "kcore", files_.manifest.kcore);
+  }
+
+  const Session& session_;
+  const BundleChoice choice_;
+  const Recording& recording_;
+  BundleFiles files_;
+  const std::string path_;  // the recording's
+  std::set<std::string> members_;
+  std::string member_;       // the recording's
+  std::string kept_folder_;  // what its recorder kept
+  std::string lines_;        // of the kept images' index
+  std::set<std::string> images_;
+  size_t next_ = 0;
+};
+
+}  // namespace
+
+const char* Name(PackedKind kind) { return kNames[static_cast<size_t>(kind)]; }
+
+Result<BundleFiles> FilesForBundle(const Session& session, const BundleChoice& choice) {
+  return FileLister(session, choice).List();
+}
+
+}  // namespace flowback

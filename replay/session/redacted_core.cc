@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: MIT
+#include "replay/session/redacted_core.h"
+
+#include <elf.h>
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+
+#include "decode/code/core_file.h"
+#include "decode/code/elf_file.h"
+
+namespace flowback {
+namespace {
+
+constexpr uint64_t kPage = 4096;
+constexpr uint64_t kBelowStack = 128;      // where a function without calls may have its variables
+constexpr size_t kRegistersAt = 112;       // in struct elf_prstatus
+constexpr size_t kX86StackPointer = 19;    // in struct user_regs_struct
+constexpr size_t kArm64StackPointer = 31;  // in struct user_pt_regs
+
+template <class T>
+std::optional<T> At(Bytes bytes, uint64_t offset) {
+  T value;
+  if (offset > bytes.size() || bytes.size() - offset < sizeof value) return std::nullopt;
+  std::memcpy(&value, bytes.data() + offset, sizeof value);
+  return value;
+}
+
+Bytes Part(Bytes bytes, uint64_t offset, uint64_t size) {
+  if (offset > bytes.size()) return {};
+  return bytes.subspan(offset, std::min<uint64_t>(size, bytes.size() - offset));
+}
+
+uint64_t Rounded(uint64_t size) { return (size + 3) / 4 * 4; }
+
+// The stack pointers of all threads.
+void AddStackPointers(Bytes notes, size_t number, std::vector<uint64_t>& pointers) {
+  for (uint64_t at = 0;;) {
+    const auto note = At<Elf64_Nhdr>(notes, at);
+    if (!note) return;
+    const uint64_t content = at + sizeof(Elf64_Nhdr) + Rounded(note->n_namesz);
+    at = content + Rounded(note->n_descsz);
+    const auto pointer = At<uint64_t>(Part(notes, content, note->n_descsz),
+                                      kRegistersAt + number * sizeof(uint64_t));
+    if (note->n_type == NT_PRSTATUS && pointer) pointers.push_back(*pointer);
+  }
+}
+
+class CoreRedaction {
+ public:
+  CoreRedaction(Bytes core, const Elf64_Ehdr& header) : core_(core), header_(header) {}
+
+  std::vector<uint8_t> Make() {
+    const size_t number = header_.e_machine == EM_AARCH64 ? kArm64StackPointer : kX86StackPointer;
+    for (unsigned i = 0; i < header_.e_phnum; ++i)
+      if (const auto program = Program(i)) programs_.push_back(*program);
+    for (const Elf64_Phdr& program : programs_)
+      if (program.p_type == PT_NOTE)
+        AddStackPointers(Part(core_, program.p_offset, program.p_filesz), number, pointers_);
+    Elf64_Ehdr header = header_;
+    header.e_phoff = sizeof header;
+    header.e_phentsize = sizeof(Elf64_Phdr);
+    header.e_phnum = static_cast<Elf64_Half>(programs_.size());
+    header.e_shoff = header.e_shnum = header.e_shstrndx = 0;
+    out_.resize(sizeof header + programs_.size() * sizeof(Elf64_Phdr));
+    for (Elf64_Phdr& program : programs_) Keep(program);
+    std::memcpy(out_.data(), &header, sizeof header);
+    if (!programs_.empty())
+      std::memcpy(out_.data() + sizeof header, programs_.data(),
+                  programs_.size() * sizeof(Elf64_Phdr));
+    return std::move(out_);
+  }
+
+ private:
+  std::optional<Elf64_Phdr> Program(unsigned number) const {
+    return At<Elf64_Phdr>(core_, header_.e_phoff + uint64_t{number} * header_.e_phentsize);
+  }
+
+  // What of it stays, as the program header tells it then.
+  void Keep(Elf64_Phdr& program) {
+    const Bytes content = Part(core_, program.p_offset, program.p_filesz);
+    Bytes kept;
+    if (program.p_type == PT_NOTE) {
+      kept = content;
+    } else if (const auto begin = StackIn(program)) {
+      kept = Part(content, *begin, content.size());
+      program.p_vaddr += *begin;
+      program.p_memsz -= std::min(program.p_memsz, *begin);
+    } else if (LooksLikeElf(content)) {
+      kept = Part(content, 0, kPage);
+    }
+    program.p_offset = out_.size();
+    program.p_filesz = kept.size();
+    out_.insert(out_.end(), kept.begin(), kept.end());
+    out_.resize((out_.size() + kPage - 1) / kPage * kPage);
+  }
+
+  // Where in it the lowest stack that is in use begins, to a page.
+  std::optional<uint64_t> StackIn(const Elf64_Phdr& program) const {
+    if (program.p_type != PT_LOAD) return std::nullopt;
+    std::optional<uint64_t> lowest;
+    for (const uint64_t pointer : pointers_) {
+      if (pointer < program.p_vaddr || pointer - program.p_vaddr >= program.p_filesz) continue;
+      const uint64_t within = pointer - program.p_vaddr;
+      const uint64_t begin = (within - std::min(within, kBelowStack)) / kPage * kPage;
+      lowest = std::min(lowest.value_or(begin), begin);
+    }
+    return lowest;
+  }
+
+  Bytes core_;
+  const Elf64_Ehdr header_;
+  std::vector<Elf64_Phdr> programs_;
+  std::vector<uint64_t> pointers_;
+  std::vector<uint8_t> out_;
+};
+
+}  // namespace
+
+Result<std::vector<uint8_t>> RedactCore(Bytes core, const std::string& name) {
+  const Result<CoreFile> read = ReadCore(core, name);
+  if (!read) return Fail(read.error());
+  const auto header = At<Elf64_Ehdr>(core, 0);
+  if (!header || (header->e_machine != EM_X86_64 && header->e_machine != EM_AARCH64))
+    return Fail(Error(ErrorCode::kUnsupported,
+                      name + ": where its stacks are is only known of x86-64 and AArch64")
+                    .Remedy("leave it out: --no-core"));
+  return CoreRedaction(core, *header).Make();
+}
+
+}  // namespace flowback

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT
+#include "replay/session/use_bundle.h"
+
+#include "capture/bundle/unpacked_bundle.h"
+
+namespace flowback {
+namespace {
+
+using bundle::UnpackedBundle;
+
+void AddRoot(const UnpackedBundle& unpacked, ImageSearch& search) {
+  const std::string root(bundle::kRootFolder);
+  if (!unpacked.Has(root)) return;
+  if (search.symfs.empty())
+    search.symfs = unpacked.FileOf(root);
+  else if (const std::string debug = root + "/usr/lib/debug"; unpacked.Has(debug))
+    search.debug_dirs.push_back(unpacked.FileOf(debug));
+}
+
+void AddRest(const UnpackedBundle& unpacked, ImageSearch& search) {
+  const bundle::Manifest& manifest = unpacked.manifest();
+  for (const std::string& core : manifest.cores)
+    if (unpacked.Has(core)) search.cores.push_back(unpacked.FileOf(core));
+  if (search.kallsyms.empty() && unpacked.Has(manifest.kallsyms))
+    search.kallsyms = unpacked.FileOf(manifest.kallsyms);
+  if (search.kcore.empty() && unpacked.Has(manifest.kcore))
+    search.kcore = unpacked.FileOf(manifest.kcore);
+}
+
+}  // namespace
+
+Status UseBundle(SessionOptions& options) {
+  if (!bundle::IsBundle(options.open.input)) return {};
+  ImageSearch& search = options.search;
+  auto unpacked = UnpackedBundle::Open(options.open.input,
+                                       {.cache = search.cache, .cache_bytes = search.cache_bytes});
+  if (!unpacked) return Fail(unpacked.error());
+  options.open.bundle = options.open.input;
+  options.open.input = (*unpacked)->FileOf((*unpacked)->manifest().recording);
+  AddRoot(**unpacked, search);
+  AddRest(**unpacked, search);
+  options.bundle = *std::move(unpacked);
+  return {};
+}
+
+}  // namespace flowback
