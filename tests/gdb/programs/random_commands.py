@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Loaded by gdb: random commands, forward and backward, of a replay of one thread. The listing of its
-# instructions says where each must lead. LISTING: the addresses in program order; SEED, COUNT.
+# instructions says where each must lead. LISTING: the addresses in program order, "-" ahead of one
+# where flow is missing before it; SEED, COUNT.
 import os
 import random
 
@@ -10,19 +11,26 @@ import gdb
 class Replayed:
     """Where the listing says that the thread stands."""
 
-    def __init__(self, listing):
-        self.listing = listing
-        self.at = len(listing) - 1
+    def __init__(self, lines):
+        self.listing = [int(line.lstrip("-"), 16) for line in lines]
+        self.losses = {i for i, line in enumerate(lines) if line.startswith("-")}
         self.stops = set()
+        self.at, pc = place()
+        if self.at == len(self.listing):  # that the flow came to, and that never executed
+            self.listing.append(pc)
 
     def step(self, by):
         self.at = min(max(self.at + by, 0), len(self.listing) - 1)
 
     def run(self, by):
+        # gdb steps off a breakpoint first, and a step goes over what is missing.
+        stepping = self.listing[self.at] in self.stops
         while 0 <= self.at + by < len(self.listing):
+            lost = max(self.at, self.at + by) in self.losses
             self.at += by
-            if self.listing[self.at] in self.stops:
+            if self.listing[self.at] in self.stops or (lost and not stepping):
                 return
+            stepping = False
 
 
 def place():
@@ -59,7 +67,7 @@ def command(truth, chance):
 
 def main():
     with open(os.environ["LISTING"], encoding="ascii") as file:
-        truth = Replayed([int(line, 16) for line in file])
+        truth = Replayed(file.read().split())
     chance = random.Random(int(os.environ["SEED"]))
     done = 0
     for _ in range(int(os.environ["COUNT"])):
@@ -69,7 +77,7 @@ def main():
         gdb.execute(words, to_string=True)
         done += 1
         if place() != (truth.at, truth.listing[truth.at]):
-            print("wrong behind", words, place(), (truth.at, truth.listing[truth.at]))
+            print("wrong behind", done, words, place(), (truth.at, truth.listing[truth.at]))
             return
     print("right", done)
 
