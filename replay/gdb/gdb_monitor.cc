@@ -36,6 +36,9 @@ const std::vector<GdbServer::Command>& GdbServer::Commands() {
        "these kinds; nothing named: no more",
        &GdbServer::MonitorStopAt},
       {"losses", "where the thread's flow is missing, and why", &GdbServer::MonitorLosses},
+      {"backtrace",
+       "backtrace [THREAD]: the thread's call stack, for debuggers that cannot show it themselves",
+       &GdbServer::MonitorBacktrace},
       {"who", "what every thread does now", &GdbServer::MonitorWho},
       {"why", "why REGISTER|ADDRESS: the instructions that gave it its value",
        &GdbServer::MonitorWhy},
@@ -175,6 +178,29 @@ std::string GdbServer::MonitorLosses(const std::string&) {
   }
   if (text.empty()) return "nothing is missing in this thread\n";
   if (shown == kShown) text += "... more: `flowback decode --as events` lists all\n";
+  return text;
+}
+
+std::string GdbServer::MonitorBacktrace(const std::string& words) {
+  ReplayedMachine& machine = view_.machine();
+  size_t thread = general();
+  if (!words.empty()) {
+    const auto number = Number(words, 10);
+    const auto named = number ? view_.ThreadOf(0, static_cast<int64_t>(*number)) : std::nullopt;
+    if (!named) return fmt::format("flowback: there is no thread {}\n", words);
+    thread = *named;
+  }
+  MachineThread at = machine.At(thread);
+  const auto stack =
+      view_.input().stacks.At(machine.index_number(thread),
+                              at.never_executed ? machine.thread(thread).instructions : at.number);
+  if (!stack) return fmt::format("flowback: {}\n", stack.error().message());
+  std::string text;
+  const std::vector<StackFrame>& frames = (*stack)->frames;
+  for (size_t i = 0; i < frames.size(); ++i) {
+    if (i != 0) at.pc = frames[i].address;
+    text += fmt::format("#{} {} in {}\n", i, Hex(at.pc), view_.PlaceText(at));
+  }
   return text;
 }
 

@@ -45,6 +45,7 @@ std::string GdbServer::StopText(const MachineStop& stop) {
   if (at.cpu >= 0) text += fmt::format("core:{:x};", at.cpu);
   if (stop.call && !software && !hardware) text += fmt::format("syscall_entry:{:x};", *stop.call);
   text += MilestoneText(stop);
+  if (is_lldb_ && !death) text += LldbReason(stop);
   if (stop.reason == Reason::kBegin) text += "replaylog:begin;";
   if (stop.reason == Reason::kEnd && !death) text += "replaylog:end;";
   const bool at_mark = stop.reason == Reason::kAddress || stop.reason == Reason::kLoss ||

@@ -89,6 +89,12 @@ class GdbServer {
   std::optional<std::string> Threads(std::string_view annex);
   std::optional<std::string> SignalInfo(std::string_view annex);
 
+  // lldb_packets.cc
+  Replies MeetLldb(std::string_view rest);
+  Replies HostInfo(std::string_view rest);
+  Replies ProcessInfo(std::string_view rest);
+  std::string LldbReason(const MachineStop& stop) const;
+
   // gdb_history.cc
   Replies SetHistory(std::string_view rest);
   Replies SizeHistory(std::string_view rest);
@@ -122,6 +128,7 @@ class GdbServer {
   std::string MonitorLosses(const std::string& words);
   std::string MonitorVisits(const std::string& words);
   bool HasLosses() const;  // the thread's flow
+  std::string MonitorBacktrace(const std::string& words);
   std::string MonitorStopAt(const std::string& words);
   std::string MonitorWho(const std::string& words);
   std::string MonitorWhyUnavailable(const std::string& words);
@@ -156,6 +163,7 @@ class GdbServer {
   bool software_breaks_ = false;  // the client understands them
   bool hardware_breaks_ = false;
   bool exec_events_ = false;
+  bool is_lldb_ = false;
   std::vector<MilestoneKind> milestones_;  // that stop a run
   std::set<EventKind> events_;             // likewise
   bool no_acknowledgements_ = false;

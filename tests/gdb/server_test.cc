@@ -272,13 +272,25 @@ TEST_F(ServerTest, MonitorGoesAndTells) {
   EXPECT_EQ(Number(), 0u);
   EXPECT_NE(Monitor("goto soon").find("not a moment"), std::string::npos);
   for (const char* command :
-       {"help", "when", "events", "losses", "visits", "who", "why rax", "why-unavailable"})
+       {"help", "when", "events", "losses", "backtrace", "backtrace 1", "stop-at x", "stop-at",
+        "visits", "who", "why rax", "why-unavailable"})
     EXPECT_FALSE(Monitor(command).empty()) << command;
   EXPECT_NE(Monitor("visits").find("1 times, 0 of them"), std::string::npos);
   EXPECT_NE(Monitor("why").find("takes a register"), std::string::npos);
   EXPECT_NE(Monitor("why 0x40zz").find("takes a register"), std::string::npos);
   EXPECT_NE(Monitor("why 0x401000").find("no value is proven here"), std::string::npos);
   EXPECT_NE(Monitor("dance").find("monitor help"), std::string::npos);
+}
+
+// "x86_64-unknown-linux-gnu", in hexadecimal digits. At an end LLDB needs a reason of its own.
+TEST_F(ServerTest, TellsLldbOfTheMachine) {
+  const std::string triple = "triple:" + HexOf("x86_64-unknown-linux-gnu") + ";ptrsize:8;";
+  EXPECT_NE(Ask("qHostInfo").find(triple), std::string::npos);
+  EXPECT_NE(Ask("qProcessInfo").find(triple), std::string::npos);
+  EXPECT_EQ(Ask("qProcessInfoPID:1"), "");
+  EXPECT_EQ(Ask("bs").find("reason:"), std::string::npos) << "gdb knows of ends";
+  EXPECT_EQ(Ask("QThreadSuffixSupported"), "");
+  EXPECT_NE(Ask("bs").find("reason:exception;description:"), std::string::npos);
 }
 
 // Every packet gets an answer; the machine stays usable.

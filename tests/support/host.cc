@@ -65,6 +65,9 @@ std::string Probe(Trait trait) {
       return std::system("gdb -nx --batch -ex 'python print(1)' 2>/dev/null | grep -q 1") == 0
                  ? ""
                  : "tried: gdb --batch -ex 'python print(1)'";
+    case Trait::kLldb:
+      return std::system("lldb-19 --version >/dev/null 2>&1") == 0 ? ""
+                                                                   : "tried: lldb-19 --version";
     case Trait::kPerfEvents:
       return HowItEnded(OpensASoftwareEvent);
     case Trait::kKernelClock:
