@@ -60,16 +60,23 @@ PastValues::Past PastValues::Make(const MachineThread& thread) {
       LastPathOf(machine_.index(), machine_.thread(number), *end, kMostInstructions, shared);
   const size_t count = path.path.instructions.size();
   if (count == 0) return {};
-  return {.first = path.first,
+  return {.tid = thread.tid,
+          .first = path.first,
           .space = path.space,
           .history = values::ValueHistory::Of(std::move(path.path),
                                               SurroundingsOf(thread.tid, *path.space, count))};
 }
 
 const PastValues::Past& PastValues::PastOf(const MachineThread& thread) {
-  const auto found = pasts_.find(thread.tid);
-  return found != pasts_.end() ? found->second
-                               : pasts_.emplace(thread.tid, Make(thread)).first->second;
+  const auto found = std::ranges::find(pasts_, thread.tid, &Past::tid);
+  if (found != pasts_.end()) {
+    pasts_.splice(pasts_.begin(), pasts_, found);
+    return pasts_.front();
+  }
+  if (pasts_.size() == kLive) pasts_.pop_back();
+  pasts_.push_front(Make(thread));
+  pasts_.front().tid = thread.tid;
+  return pasts_.front();
 }
 
 std::optional<PastValues::Place> PastValues::At(const MachineThread& thread) {

@@ -13,7 +13,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
+#include <list>
 #include <memory>
 #include <optional>
 
@@ -29,7 +29,9 @@ namespace flowback {
 class PastValues {
  public:
   // So many of a thread's last instructions are looked at.
-  static constexpr size_t kMostInstructions = 20000;
+  static constexpr size_t kMostInstructions = 100000;
+  // The histories of so many threads are in memory at most.
+  static constexpr size_t kLive = 4;
 
   // All must outlive it.
   PastValues(ReplayedMachine& machine, ImageMemory& images, const EndCore& core)
@@ -42,12 +44,14 @@ class PastValues {
     uint64_t first = 0;  // the number of the history's first instruction in the thread
     const AddressSpace* space = nullptr;
   };
-  // Made at the first question about a thread. Empty: the thread stands before it, or the dump has
-  // not the thread, or the dump's moment is not the flow's end.
+  // Made at the first question about a thread; valid until kLive others were asked about. Empty:
+  // the thread stands before it, or the dump has not the thread, or the dump's moment is not the
+  // flow's end.
   std::optional<Place> At(const MachineThread& thread);
 
  private:
   struct Past {
+    int32_t tid = -1;
     uint64_t first = 0;
     const AddressSpace* space = nullptr;
     std::optional<values::ValueHistory> history;
@@ -60,7 +64,7 @@ class PastValues {
   ReplayedMachine& machine_;
   ImageMemory& images_;
   const EndCore& core_;
-  std::map<int32_t, Past> pasts_;  // by thread
+  std::list<Past> pasts_;  // the one used last first
 };
 
 // The number in step_register of a register that gdb names so; empty: it is not followed.
