@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: MIT
+"""Threads, tail calls, files of one name, losses, a pause, and requests that come through a pipe.
+
+  judge_threads.py FLOWBACK COMPILER SOURCE"""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from dap_client import Client  # noqa: E402
+
+
+def number_of(client, thread):
+    """Of the instruction that a thread stands before, as the list of all threads tells it."""
+    told = client.body("evaluate", expression="who", context="repl")["result"]
+    return int(re.search(rf"thread {thread} .*?#(\d+) of", told).group(1))
+
+
+def go(client, word):
+    """Tells where it went only if it moved: so by way of a moment that is no end."""
+    for moment in ("50%", word):
+        client.run("evaluate", expression="goto " + moment, context="repl")
+
+
+def visits(client, command, thread):
+    found = []
+    while True:
+        stop = client.run(command, threadId=thread)
+        if stop["reason"] != "function breakpoint":
+            return found
+        found.append((stop["threadId"], number_of(client, stop["threadId"])))
+
+
+def check_order(client):
+    threads = [each["id"] for each in client.body("threads")["threads"]]
+    assert len(threads) == 4, threads
+    client.body("setFunctionBreakpoints", breakpoints=[{"name": "visit"}])
+    go(client, "begin")
+    forward = visits(client, "continue", threads[0])
+    go(client, "end")
+    backward = visits(client, "reverseContinue", threads[0])
+    assert len(forward) == 15 and forward == backward[::-1], (forward, backward)
+    assert len({thread for thread, _ in forward}) == 3, forward
+    client.body("setFunctionBreakpoints", breakpoints=[])
+    return threads, forward
+
+
+def check_own_end(client, threads, first):
+    """A thread that goes on alone to its end leaves the others where they were at that time."""
+    thread, number = first
+    client.body("setFunctionBreakpoints", breakpoints=[{"name": "visit"}])
+    go(client, "begin")
+    stop = client.run("continue", threadId=threads[0])
+    assert (stop["threadId"], number_of(client, thread)) == (thread, number), stop
+    client.body("setFunctionBreakpoints", breakpoints=[])
+    stop = client.run("continue", threadId=thread, singleThread=True)
+    assert stop["reason"] == "end" and "the thread's flow" in stop["description"], stop
+    told = client.body("evaluate", expression="who", context="repl")["result"].splitlines()
+    assert sum("the recording ends here" in line or "has ended" in line for line in told) < 4, told
+    main = number_of(client, threads[0])
+    again = client.run("next", threadId=thread)
+    assert again["reason"] == "end" and number_of(client, threads[0]) == main, again
+
+
+def names(client, thread):
+    return [frame["name"] for frame in client.body("stackTrace", threadId=thread)["stackFrames"]]
+
+
+def check_tail_call(client, threads):
+    client.body("setFunctionBreakpoints", breakpoints=[{"name": "last"}])
+    go(client, "begin")
+    client.run("continue", threadId=threads[0])
+    client.body("setFunctionBreakpoints", breakpoints=[])
+    assert names(client, threads[0])[:2] == ["last", "main"], names(client, threads[0])
+    here = number_of(client, threads[0])
+    client.run("stepBack", threadId=threads[0])
+    assert names(client, threads[0])[:2] == ["tail", "main"], names(client, threads[0])
+    client.run("stepIn", threadId=threads[0])
+    assert names(client, threads[0])[0] == "last", names(client, threads[0])
+    assert number_of(client, threads[0]) >= here
+    client.run("stepOut", threadId=threads[0])
+    assert names(client, threads[0])[0] == "main", names(client, threads[0])
+
+
+def check_two_files(client, threads):
+    told = client.body("setBreakpoints", source={"path": "part.c"}, breakpoints=[{"line": 3}])["breakpoints"][0]
+    assert told["verified"] and "one/part.c" in told["message"] and "two/part.c" in told["message"], told
+    go(client, "begin")
+    found = []
+    while client.run("continue", threadId=threads[0])["reason"] == "breakpoint":
+        found.append(names(client, threads[0])[0])
+    assert found == ["part_one", "part_two"], found
+    client.body("setBreakpoints", source={"path": "part.c"}, breakpoints=[])
+
+
+def check_pause(client, threads):
+    """Ends the run that it comes in: nothing has moved."""
+    go(client, "end")
+    before = number_of(client, threads[0])
+    client.body("setExceptionBreakpoints", filters=["syscall"])
+    messages = b""
+    for command in ("reverseContinue", "pause"):
+        client.sent += 1
+        content = json.dumps({"seq": client.sent, "type": "request", "command": command,
+                              "arguments": {"threadId": threads[0]}}).encode()
+        messages += b"Content-Length: %d\r\n\r\n" % len(content) + content
+    time.sleep(0.05)  # flowback looks for messages every 10 ms
+    client.program.stdin.write(messages)
+    client.program.stdin.flush()
+    for number in (client.sent - 1, client.sent):
+        assert client.answer(number)["success"]
+    stop = client.event("stopped")
+    assert stop["reason"] == "pause", stop
+    assert number_of(client, threads[0]) == before
+    client.body("setExceptionBreakpoints", filters=[])
+
+
+def check_losses(command, source):
+    shared = os.environ.get("FLOWBACK_SHARED", os.path.join(os.path.dirname(source), "../../../../shared"))
+    recording = os.path.join(shared, "traces", "intel-pt", "lldb", "intelpt-trace-multi-file", "multi-file-no-ld.json")
+    if not os.path.exists(recording):
+        return print("left out: the shared recordings")
+    client = Client(command)
+    client.open(recording)
+    client.start()
+    client.body("setExceptionBreakpoints", filters=["loss"])
+    thread = client.body("threads")["threads"][0]["id"]
+    stop = client.run("reverseContinue", threadId=thread)
+    assert stop["reason"] == "loss" and "no record" in stop["text"], stop
+    before = number_of(client, thread)
+    client.run("stepBack", threadId=thread, granularity="instruction")
+    assert client.run("continue", threadId=thread)["reason"] == "loss"
+    assert number_of(client, thread) == before + 1
+    client.close()
+
+
+def check_pipe(command, recording):
+    """What came before the end of input is answered."""
+    wanted = ["initialize", "launch", "configurationDone", "reverseContinue", "threads"]
+    messages = b""
+    for number, name in enumerate(wanted):
+        arguments = {"recording": recording} if name == "launch" else {"threadId": 1}
+        if name == "reverseContinue":
+            name, arguments = "evaluate", {"expression": "goto begin", "context": "repl"}
+        content = json.dumps({"seq": number + 1, "type": "request", "command": name, "arguments": arguments}).encode()
+        messages += b"Content-Length: %d\r\n\r\n" % len(content) + content
+    done = subprocess.run(command, input=messages, capture_output=True, timeout=100)
+    answered = [int(number) for number in re.findall(rb'"request_seq":(\d+)', done.stdout)]
+    assert done.returncode == 0 and answered == [1, 2, 3, 4, 5], (answered, done)
+
+
+def main():
+    flowback, compiler, source = sys.argv[1:]
+    here = os.path.dirname(source)
+    sources = [source] + [os.path.join(here, folder, "part.c") for folder in ("one", "two")]
+    with tempfile.TemporaryDirectory() as folder:
+        program, recording = os.path.join(folder, "threads"), os.path.join(folder, "threads.data")
+        subprocess.run([compiler, "-g", "-O2", "-pthread", "-o", program] + sources, check=True)
+        subprocess.run([flowback, "record", "-q", "--engine", "emulate", "-o", recording, "--", program])
+        command = [flowback, "replay", "--dap", "--cache-dir", os.path.join(folder, "cache")]
+        client = Client(command)
+        client.open(recording)
+        client.start()
+        threads, forward = check_order(client)
+        check_own_end(client, threads, forward[0])
+        check_tail_call(client, threads)
+        check_two_files(client, threads)
+        check_pause(client, threads)
+        assert client.close() == 0
+        check_losses(command, source)
+        check_pipe(command, recording)
+    print("threads, tail calls, losses and a pause are as they should")
+
+
+main()
