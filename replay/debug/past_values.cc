@@ -28,14 +28,13 @@ std::optional<uint8_t> FollowedRegister(std::string_view name) {
 values::Surroundings PastValues::SurroundingsOf(int32_t tid, const AddressSpace& space,
                                                 size_t point) {
   values::KnownState state{.point = point};
-  for (const std::string_view name : kGeneral)
-    if (const auto value = core_.Register(tid, name))
-      state.registers.emplace_back(*FollowedRegister(name), *value);
-  for (const std::string_view name : {"fs_base", "gs_base"})
-    if (const auto value = core_.Register(tid, name))
-      state.registers.emplace_back(*FollowedRegister(name), *value);
-  if (const auto flags = core_.Register(tid, "eflags"))
-    state.registers.emplace_back(step_register::kFlags, *flags);
+  const auto add = [&](std::string_view name, uint8_t number) {
+    if (const auto value = core_.Register(tid, name)) state.registers.emplace_back(number, *value);
+  };
+  for (size_t i = 0; i < kGeneral.size(); ++i) add(kGeneral[i], static_cast<uint8_t>(i));
+  add("fs_base", step_register::kFsBase);
+  add("gs_base", step_register::kGsBase);
+  add("eflags", step_register::kFlags);
   state.memory = [this](uint64_t address) -> std::optional<uint8_t> {
     uint8_t byte = 0;
     return core_.Memory(address, {&byte, 1}) == 1 ? std::optional(byte) : std::nullopt;

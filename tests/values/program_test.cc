@@ -222,7 +222,7 @@ TEST_P(ProgramValuesTest, WhatIsProvenIsWhatTheProgramHad) {
   ASSERT_GT(log.size(), 1000U);
   const ValueHistory history = ValueHistory::Of(PathOf(log, program), SurroundingsOf(log, program));
   ASSERT_FALSE(history.contradiction())
-      << "0x" << std::hex << log[*history.contradiction()].registers.rip;
+      << "0x" << std::hex << log[history.contradiction().value_or(0)].registers.rip;
   for (size_t point = 0; point < log.size(); ++point) {
     const Logged& logged = log[point];
     const auto general = GeneralOf(logged.registers);

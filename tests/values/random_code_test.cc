@@ -122,8 +122,8 @@ class RandomCodeTest : public ::testing::Test {
   }
 
   void Check(const ValueHistory& history, const Log& log, const std::string& which) {
-    ASSERT_FALSE(history.contradiction()) << which << ": at " << *history.contradiction()
-                                          << CodeAt(history, *history.contradiction());
+    ASSERT_FALSE(history.contradiction()) << which << ": at " << history.contradiction().value_or(0)
+                                          << CodeAt(history, history.contradiction().value_or(0));
     for (size_t point = 0; point < log.states.size(); ++point) {
       const LoggedState& logged = log.states[point];
       for (uint8_t i = 0; i < 16; ++i) {
