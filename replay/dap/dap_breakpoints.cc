@@ -7,12 +7,10 @@
 
 #include "base/hex.h"
 #include "replay/dap/dap_server.h"
+#include "replay/debug/never_ran.h"
 
 namespace flowback::dap {
 namespace {
-
-// Instructions that are decoded for one request, to tell which of its breakpoints never ran.
-constexpr uint64_t kMostDecoded = 20'000'000;
 
 // As many as gdb may set.
 constexpr size_t kMostBreakpoints = 4096;
@@ -46,34 +44,11 @@ const AddressSpace* DapServer::Space() {
   return space != nullptr ? space : machine.At(machine.current()).instruction.space;
 }
 
-// Whether no thread came to any of its addresses, as far as that can be told at once: from the
-// index, and by decoding no more than a moment takes.
-bool DapServer::NeverRan(const Breakpoint& breakpoint, uint64_t& budget) {
-  ReplayedMachine& machine = opened_->view.machine();
-  FlowIndex& index = machine.index();
-  for (size_t thread = 0; thread < machine.size(); ++thread)
-    for (const uint64_t address : breakpoint.addresses) {
-      uint64_t decoded = 0;
-      for (const FlowShare& share : machine.thread(thread).shares)
-        if (index.MayExecute(share, address)) decoded += share.instructions;
-      if (decoded > budget) return false;
-      budget -= decoded;
-      ThreadCursor cursor(index, machine.thread(thread));
-      const bool is_first = cursor.kind() == ThreadCursor::Kind::kInstruction &&
-                            cursor.instruction().address == address;
-      if (is_first || cursor.NextAt(address)) return false;
-    }
-  return true;
-}
-
 // What a loss hides may have run.
 std::string DapServer::NeverRanText(const std::string& place) const {
-  const ReplayedMachine& machine = opened_->view.machine();
-  for (size_t thread = 0; thread < machine.size(); ++thread)
-    for (const FlowShare& share : machine.thread(thread).shares)
-      if (share.losses != 0)
-        return fmt::format("{} did not run where the flow was recorded; parts of it are missing",
-                           place);
+  if (HasLosses(opened_->view.machine()))
+    return fmt::format("{} did not run where the flow was recorded; parts of it are missing",
+                       place);
   return fmt::format("{} never ran in this process", place);
 }
 
@@ -96,7 +71,8 @@ Json DapServer::Told(const Json& wanted, Breakpoint& breakpoint, const std::stri
     told["message"] = fmt::format("'{}' is not a hit count, such as 3, > 3, % 3", condition);
     return told;
   }
-  if (NeverRan(breakpoint, budget)) told["message"] = NeverRanText(place);
+  if (NeverRan(opened_->view.machine(), breakpoint.addresses, budget))
+    told["message"] = NeverRanText(place);
   return told;
 }
 
@@ -105,7 +81,7 @@ Result<DapServer::Answer> DapServer::SetBreakpoints(const Json& arguments) {
   const Json& source = MemberOf(arguments, "source");
   const std::string path = TextIn(source, "path", TextIn(source, "name"));
   const AddressSpace* space = Space();
-  uint64_t budget = kMostDecoded;
+  uint64_t budget = kMostDecodedForNever;
   std::vector<Breakpoint> breakpoints;
   Json told = Json::array();
   const int64_t less = lines_from_1_ ? 0 : 1;
@@ -129,7 +105,7 @@ Result<DapServer::Answer> DapServer::SetBreakpoints(const Json& arguments) {
 Result<DapServer::Answer> DapServer::SetFunctionBreakpoints(const Json& arguments) {
   if (Status status = CheckNumber(arguments); !status) return Fail(status.error());
   const AddressSpace* space = Space();
-  uint64_t budget = kMostDecoded;
+  uint64_t budget = kMostDecodedForNever;
   std::vector<Breakpoint> breakpoints;
   Json told = Json::array();
   for (const Json& wanted : MemberOf(arguments, "breakpoints")) {
@@ -145,7 +121,7 @@ Result<DapServer::Answer> DapServer::SetFunctionBreakpoints(const Json& argument
 
 Result<DapServer::Answer> DapServer::SetInstructionBreakpoints(const Json& arguments) {
   if (Status status = CheckNumber(arguments); !status) return Fail(status.error());
-  uint64_t budget = kMostDecoded;
+  uint64_t budget = kMostDecodedForNever;
   std::vector<Breakpoint> breakpoints;
   Json told = Json::array();
   for (const Json& wanted : MemberOf(arguments, "breakpoints")) {

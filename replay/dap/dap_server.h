@@ -135,7 +135,6 @@ class DapServer {
   Result<Answer> SetExceptionBreakpoints(const Json& arguments);
   Json Told(const Json& wanted, Breakpoint& breakpoint, const std::string& place, uint64_t& budget);
   std::string NeverRanText(const std::string& place) const;
-  bool NeverRan(const Breakpoint& breakpoint, uint64_t& budget);
   const AddressSpace* Space();
 
   // dap_looking.cc: what is at hand.

@@ -270,6 +270,21 @@ class History:
         self.started = False
 
 
+def breakpoint_created(point):
+    """Says at once what gdb would find out after a run through the whole recording."""
+    # gdb before 13 does not tell where a breakpoint is.
+    places = [place.address for place in getattr(point, "locations", None) or []]
+    if not places or not point.visible or not is_replay():
+        return
+    words = ",".join("%x" % place for place in places[:100])
+    told = gdb.execute("maintenance packet qFlowbackNeverRan:" + words, to_string=True)
+    if '"never"' in told:
+        gdb.write("flowback: breakpoint %d: nothing ran there in this process\n" % point.number)
+    elif '"lost"' in told:
+        gdb.write("flowback: breakpoint %d: nothing ran there where the flow was recorded; parts of it are missing\n"
+                  % point.number)
+
+
 def stopped(_event):
     if settings.users and not is_replay():
         settings.give_back()
@@ -281,6 +296,7 @@ for target in ("remote", "extended-remote"):
     gdb.execute("define target hook-%s\npython before_connecting()\nend" % target, to_string=True)
     gdb.execute("define target hookpost-%s\npython connected()\nend" % target, to_string=True)
 gdb.events.stop.connect(stopped)
+gdb.events.breakpoint_created.connect(breakpoint_created)
 if hasattr(gdb.events, "connection_removed"):
     gdb.events.connection_removed.connect(lambda event: settings.give_back())
 gdb.unwinder.register_unwinder(None, FlowUnwinder(), replace=True)

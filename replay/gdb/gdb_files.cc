@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "replay/gdb/gdb_files.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 
 #include "decode/code/image_search.h"
@@ -64,7 +66,10 @@ std::string GdbFiles::Open(std::string_view rest) {
   if (image == nullptr && !may_be_below) return Failed(kNoSuchFile);
   auto file = MappedFile::Open(image != nullptr ? image->file : UnderDirectory(root, *path));
   if (!file) return Failed(kNoSuchFile);
-  open_[next_] = *std::move(file);
+  struct stat status{};
+  const bool has_time = stat(image->file.c_str(), &status) == 0 && status.st_mtime > 0;
+  open_[next_] = {.bytes = *std::move(file),
+                  .changed = has_time ? static_cast<uint64_t>(status.st_mtime) : 0};
   return "F" + HexNumber(next_++);
 }
 
@@ -94,7 +99,7 @@ std::string GdbFiles::Read(std::string_view rest) const {
   if (!number || !size || !offset) return Failed(kInvalid);
   const auto file = open_.find(*number);
   if (file == open_.end()) return Failed(kBadNumber);
-  const Bytes bytes = file->second->bytes();
+  const Bytes bytes = file->second.bytes->bytes();
   if (*offset >= bytes.size()) return "F0;";
   // Escaped, each byte may take two.
   const uint64_t most = std::min<uint64_t>(kMostPacketBytes / 2 - 64, *size);
@@ -109,7 +114,7 @@ std::string GdbFiles::Status(std::string_view rest) const {
   constexpr uint64_t kBlock = 4096;
   const auto file = open_.find(TakeHex(rest).value_or(0));
   if (file == open_.end()) return Failed(kBadNumber);
-  const uint64_t size = file->second->bytes().size();
+  const uint64_t size = file->second.bytes->bytes().size();
   std::string status;
   AppendBig(status, 0, 4);                 // device
   AppendBig(status, file->first, 4);       // inode
@@ -121,7 +126,8 @@ std::string GdbFiles::Status(std::string_view rest) const {
   AppendBig(status, size, 8);
   AppendBig(status, kBlock, 8);
   AppendBig(status, (size + 511) / 512, 8);
-  for (int i = 0; i < 3; ++i) AppendBig(status, 0, 4);  // times
+  // Read, changed, made. gdb warns of sources that changed later.
+  for (int i = 0; i < 3; ++i) AppendBig(status, file->second.changed, 4);
   return "F" + HexNumber(status.size()) + ";" + Escaped(status);
 }
 

@@ -34,7 +34,11 @@ class GdbFiles {
   std::string Close(std::string_view rest);
 
   const Session& session_;
-  std::map<uint64_t, std::shared_ptr<const MappedFile>> open_;
+  struct OpenFile {
+    std::shared_ptr<const MappedFile> bytes;
+    uint64_t changed = 0;  // seconds since 1970; 0: not known
+  };
+  std::map<uint64_t, OpenFile> open_;
   uint64_t next_ = 3;
 };
 

@@ -43,6 +43,7 @@ const std::vector<GdbServer::Handler>& GdbServer::Handlers() {
       {"qSymbol:", &GdbServer::Acknowledge},
       {"qRcmd,", &GdbServer::Monitor},
       {"qFlowbackFrames:", &GdbServer::Frames},
+      {"qFlowbackNeverRan:", &GdbServer::WhetherNeverRan},
       {"vCont?", &GdbServer::ResumeActions},
       {"vCont;", &GdbServer::Resume},
       {"vCtrlC", &GdbServer::Acknowledge},

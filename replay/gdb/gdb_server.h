@@ -65,6 +65,7 @@ class GdbServer {
   Replies ReadRegister(std::string_view rest);
   Replies ReadMemory(std::string_view rest);
   Replies Frames(std::string_view rest);
+  Replies WhetherNeverRan(std::string_view rest);
   std::string RegisterText(const Register& one, const MachineThread& at);
 
   // gdb_queries.cc

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "replay/debug/never_ran.h"
 #include "replay/gdb/gdb_server.h"
 
 namespace flowback::gdb {
@@ -63,6 +64,21 @@ Replies GdbServer::Frames(std::string_view rest) {
     if (text.size() + 64 > kMostPacketBytes) break;
   }
   return {text};
+}
+
+// "ADDRESS,ADDRESS,...": "never", "lost" if missing flow may hide a visit, or "ran", which also
+// says that nothing can be told at once.
+Replies GdbServer::WhetherNeverRan(std::string_view rest) {
+  std::vector<uint64_t> addresses;
+  do {
+    const auto address = TakeHex(rest);
+    if (!address) return {kRefused};
+    addresses.push_back(*address);
+  } while (TakeWord(rest, ","));
+  uint64_t budget = kMostDecodedForNever;
+  ReplayedMachine& machine = view_.machine();
+  if (!NeverRan(machine, addresses, budget)) return {"ran"};
+  return {flowback::HasLosses(machine) ? "lost" : "never"};
 }
 
 }  // namespace flowback::gdb

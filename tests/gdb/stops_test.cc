@@ -114,6 +114,24 @@ TEST_F(StopsTest, ThreadsStopARunWhereTheyBeginAndEnd) {
   EXPECT_EQ(places_back, places) << forward << backward;
 }
 
+TEST_F(StopsTest, BreakpointsThatNothingReachesAndNewerSourcesAreSaid) {
+  ASSERT_NO_FATAL_FAILURE(Record("calls", "-O0"));
+  const std::string out = Gdb("end", "break middle\nbreak abort\nbreak inner\nreverse-continue\n");
+  EXPECT_EQ(Matches(out, "flowback: breakpoint (\\d+): nothing ran there in this process"),
+            std::vector<std::string>{"2"})
+      << out;
+  EXPECT_EQ(out.find("Source file is more recent"), std::string::npos) << out;
+  folder_.Write("calls.c", ReadFile(PROGRAMS "/calls.c"));
+  const ProgramResult compiled =
+      RunShell(folder_, std::string(TEST_CC) +
+                            " -g calls.c -o program && $F record --engine "
+                            "emulate -o recording -- ./program; "
+                            "touch -d '+1 hour' calls.c");
+  ASSERT_EQ(compiled.status, 0) << compiled.err;
+  const std::string newer = Gdb("end", "break inner\nreverse-continue\nlist\n");
+  EXPECT_NE(newer.find("Source file is more recent than executable"), std::string::npos) << newer;
+}
+
 TEST_F(StopsTest, EventsStopARunAsTheyAreListed) {
   ASSERT_NO_FATAL_FAILURE(Record("calls", "-O0"));
   const ProgramResult told =

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT
+#include "replay/debug/never_ran.h"
+
+#include "flowback/replay/thread_cursor.h"
+
+namespace flowback {
+
+bool NeverRan(ReplayedMachine& machine, std::span<const uint64_t> addresses, uint64_t& budget) {
+  FlowIndex& index = machine.index();
+  for (size_t thread = 0; thread < machine.size(); ++thread)
+    for (const uint64_t address : addresses) {
+      uint64_t decoded = 0;
+      for (const FlowShare& share : machine.thread(thread).shares)
+        if (index.MayExecute(share, address)) decoded += share.instructions;
+      if (decoded > budget) return false;
+      budget -= decoded;
+      ThreadCursor cursor(index, machine.thread(thread));
+      const bool is_first = cursor.kind() == ThreadCursor::Kind::kInstruction &&
+                            cursor.instruction().address == address;
+      if (is_first || cursor.NextAt(address)) return false;
+    }
+  return true;
+}
+
+bool HasLosses(const ReplayedMachine& machine) {
+  for (size_t thread = 0; thread < machine.size(); ++thread)
+    for (const FlowShare& share : machine.thread(thread).shares)
+      if (share.losses != 0) return true;
+  return false;
+}
+
+}  // namespace flowback
