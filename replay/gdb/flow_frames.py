@@ -135,7 +135,9 @@ class FrameName(FrameDecorator):
 
     def function(self):
         name = super().function()
-        if not isinstance(name, str) or not name.endswith(")"):
+        if not isinstance(name, str):
+            return name if self.inferior_frame().name() else "??"
+        if not name.endswith(")"):
             return name
         depth = 0
         for at in range(len(name) - 1, 0, -1):
