@@ -319,6 +319,24 @@ TEST_F(ReplayTest, UnderstandsMomentsAsOtherCommandsDo) {
   EXPECT_NE(out.find("no recorded process crashed"), std::string::npos) << out;
 }
 
+// More frames than a packet holds: gdb shows the innermost ones, and says so.
+TEST_F(ReplayTest, SaysThatAStackIsCut) {
+  folder_.Write("deep.c",
+                "static volatile int seen;\n"
+                "__attribute__((noinline)) static int deep(int n) {\n"
+                "  seen += n; return n == 0 ? 0 : deep(n - 1) + seen; }\n"
+                "int main(void) { return deep(20000) == 0; }\n");
+  const ProgramResult recorded =
+      RunShell(folder_, std::string(TEST_CC) +
+                            " -g -O0 deep.c -o deep && $F record -q --engine emulate -o recording "
+                            "-- ./deep; $F stack recording --at '#300000' --json | tail -1");
+  const nlohmann::json stack = nlohmann::json::parse(recorded.out);
+  const std::string out = Gdb("#300000", "set pagination off\nbt -1\n");
+  EXPECT_EQ(Matches(out, "frames of (\\d+)\n"),
+            std::vector<std::string>{std::to_string(stack["frames"].size())})
+      << out;
+}
+
 TEST_F(ReplayTest, RefusesWhatMakesNoSense) {
   ASSERT_NO_FATAL_FAILURE(Record("calls", "-O0"));
   for (const char* words : {"--listen 0.0.0.0", "--at soon", "--at '#99999999999'", "--at crash",
