@@ -101,7 +101,18 @@ Replies GdbServer::Stopped(const MachineStop& stop) {
 }
 
 Replies GdbServer::RunStep(size_t thread, Direction direction, Others others) {
-  return Stopped(view_.machine().Step(thread, direction, Marks(), view_.input().keep_on, others));
+  MachineStop stop =
+      view_.machine().Step(thread, direction, Marks(), view_.input().keep_on, others);
+  if (direction == Direction::kBackward || stop.reason != Reason::kEnd) return Stopped(stop);
+  // gdb steps off a breakpoint before it goes on. Told of the end of history then, it takes the
+  // step for one that is still under way, and the next command never ends.
+  stop.reason = Reason::kStep;
+  stop.of_thread = false;
+  Replies replies = Stopped(stop);
+  const std::string text =
+      fmt::format("flowback: the flow of thread {} ends here\n", view_.NumberOf(stop.thread).tid);
+  replies.insert(replies.begin(), "O" + HexOf(text));
+  return replies;
 }
 
 Replies GdbServer::RunTo(Direction direction, std::optional<size_t> only) {

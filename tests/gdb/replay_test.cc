@@ -319,6 +319,14 @@ TEST_F(ReplayTest, UnderstandsMomentsAsOtherCommandsDo) {
   EXPECT_NE(out.find("no recorded process crashed"), std::string::npos) << out;
 }
 
+TEST_F(ReplayTest, GoesOnAtABreakpointAtTheEnd) {
+  ASSERT_NO_FATAL_FAILURE(Record("calls", "-O0"));
+  const std::string out =
+      Gdb("end", "break *$pc\ncontinue\ncontinue\nstepi\ncontinue\nmonitor when\n");
+  EXPECT_EQ(Matches(out, "(flow of thread \\d+ ends here)").size(), 4u) << out;
+  EXPECT_NE(out.find("before instruction #"), std::string::npos) << out;
+}
+
 // More frames than a packet holds: gdb shows the innermost ones, and says so.
 TEST_F(ReplayTest, SaysThatAStackIsCut) {
   folder_.Write("deep.c",
