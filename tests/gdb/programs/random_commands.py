@@ -23,8 +23,8 @@ class Replayed:
         self.at = min(max(self.at + by, 0), len(self.listing) - 1)
 
     def run(self, by):
-        # gdb steps off a breakpoint first, and a step goes over what is missing.
-        stepping = self.listing[self.at] in self.stops
+        # Forward, gdb steps off a breakpoint first, and a step goes over what is missing.
+        stepping = by == 1 and self.listing[self.at] in self.stops
         while 0 <= self.at + by < len(self.listing):
             lost = max(self.at, self.at + by) in self.losses
             self.at += by
