@@ -32,6 +32,8 @@ class OpenedReplay {
   Status OpenMachine();
   // What a server is given. REQUIRES: OpenMachine has succeeded.
   gdb::ServerInput Input();
+  // As OpenedRecording's.
+  Result<Output> OpenOutput() const { return opened_.OpenOutput(); }
   // Warns of losses and keeps what later commands can use. Returns the exit status. REQUIRES: as
   // Input.
   int End();

@@ -18,11 +18,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string SignalName(int signal) {
-  const char* name = sigabbrev_np(signal);
-  return name != nullptr ? fmt::format("SIG{}", name) : fmt::format("signal {}", signal);
-}
-
 std::vector<EndPlace> Find(const std::vector<ProcessEnd>& ends, const RecordingCode& code,
                            const ImageSearch& search) {
   Symbolizer symbolizer(search);
@@ -50,6 +45,11 @@ Json TextOrNull(const std::string& text) { return text.empty() ? Json(nullptr) :
 }  // namespace
 
 // A recording of nothing but the pages that they died in.
+std::string SignalName(int signal) {
+  const char* name = sigabbrev_np(signal);
+  return name != nullptr ? fmt::format("SIG{}", name) : fmt::format("signal {}", signal);
+}
+
 std::vector<EndPlace> FindPlaces(const std::vector<ProcessEnd>& ends) {
   constexpr uint64_t kPage = 4096;
   Recording recording;

@@ -24,6 +24,8 @@ std::vector<EndPlace> FindPlaces(const std::vector<ProcessEnd>& ends);
 std::vector<EndPlace> FindPlaces(const Recording& recording, const RecordingCode& code,
                                  const ImageSearch& search);
 
+// "SIGSEGV", "signal 40".
+std::string SignalName(int signal);
 bool WasKilled(const ProcessEnd& end);
 // "killed by SIGSEGV at 0x401136 in inner (segv.c:3), accessing 0x20", "exited with 3". Names are
 // as they came.

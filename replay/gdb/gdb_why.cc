@@ -9,48 +9,13 @@
 #include "base/hex.h"
 #include "decode/instruction/disassemble.h"
 #include "replay/gdb/gdb_server.h"
+#include "replay/values/chain_words.h"
 #include "replay/writers/text/printable.h"
 
 namespace flowback::gdb {
 namespace {
 
-using values::ChainEnd;
 using values::ChainLink;
-
-const char* EndText(ChainEnd end) {
-  switch (end) {
-    case ChainEnd::kConstant:
-      return "the instruction contains the value";
-    case ChainEnd::kSeveral:
-      return "the value depends on several others: ask for each of them there";
-    case ChainEnd::kUnknown:
-      return "a system call gave the value, or an instruction that flowback does not compute";
-    case ChainEnd::kBeginning:
-      return "the value is older than the instructions that flowback looks at";
-    case ChainEnd::kAddress:
-      return "the address that it was loaded from is not proven";
-    case ChainEnd::kMemory:
-      return "which instruction wrote it to memory is not proven";
-    case ChainEnd::kTooLong:
-      return "the chain goes on";
-  }
-  return "";
-}
-
-std::string GaveText(const ChainLink& link) {
-  const std::string value = link.value ? Hex(*link.value) : "a value that is not proven";
-  const std::string address = link.address ? Hex(*link.address) : "an address that is not proven";
-  switch (link.kind) {
-    case ChainLink::Kind::kLoaded:
-      return fmt::format("loads {} from {}", value, address);
-    case ChainLink::Kind::kStored:
-      return fmt::format("stores {} to {}", value, address);
-    case ChainLink::Kind::kCopied:
-      return fmt::format("copies {}", value);
-    default:
-      return fmt::format("gives {}", value);
-  }
-}
 
 // The innermost line of the source, of an inlined function too.
 std::string LineText(Session& session, const AddressSpace& space, uint64_t address) {
@@ -97,9 +62,9 @@ std::string GdbServer::MonitorWhy(const std::string& words) {
     text += fmt::format("#{} {}{}: {}: {}\n", at->first + link.instruction, view_.PlaceText(there),
                         LineText(view_.session(), *at->space, one.address),
                         disassembler.Text({one.bytes.data(), one.length}, one.address, one.mode),
-                        GaveText(link));
+                        values::GaveWords(link));
   }
-  return text + fmt::format("The chain ends here: {}.\n", EndText(chain.end));
+  return text + fmt::format("The chain ends here: {}.\n", values::EndWords(chain.end));
 }
 
 }  // namespace flowback::gdb

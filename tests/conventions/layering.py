@@ -51,6 +51,8 @@ ROOMS = {
     ),
     # Recordings as debuggers see them: the replayed machine, and gdb's protocol to it.
     "debug": (["replay/debug/"], _FIRST + _CODE + ["decode", "replay", "session", "values"]),
+    # What happened before a process died.
+    "crash": (["replay/crash/"], _FIRST + _CODE + ["decode", "replay", "session", "debug", "values"]),
     "gdb": (["replay/gdb/"], _FIRST + _CODE + ["decode", "replay", "session", "writers", "debug", "values"]),
     # Editors' protocol to it. Names and the console's commands are those of gdb's server.
     "dap": (["replay/dap/"], _FIRST + _CODE + ["decode", "replay", "session", "debug", "gdb"]),
@@ -64,7 +66,7 @@ ROOMS = {
     "cli_listing": (["cli/listing/"], _FIRST + _CODE + _BELOW_CLI + ["session", "writers", "cli_ground"]),
     "cli": (
         ["cli/"],
-        _FIRST + _CODE + _BELOW_CLI + ["session", "writers", "debug", "gdb", "dap", "cli_ground", "cli_listing"],
+        _FIRST + _CODE + _BELOW_CLI + ["session", "writers", "debug", "crash", "values", "gdb", "dap", "cli_ground", "cli_listing"],
     ),
 }
 

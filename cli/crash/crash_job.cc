@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT
+#include <sys/wait.h>
+
+#include <filesystem>
+#include <utility>
+
+#include "cli/crash/crash_options.h"
+#include "cli/crash/crash_text.h"
+#include "cli/reading/reading_job.h"
+#include "cli/replay/opened_replay.h"
+#include "cli/text/status.h"
+#include "replay/crash/crash_report.h"
+
+namespace flowback::cli {
+namespace {
+
+const ProcessEnd* FirstKilled(const Recording& recording) {
+  for (const ProcessEnd& end : recording.process_ends)
+    if (WIFSIGNALED(end.wait_status)) return &end;
+  return nullptr;
+}
+
+const ProcessEnd* EndOf(const Recording& recording, int32_t pid) {
+  for (const ProcessEnd& end : recording.process_ends)
+    if (end.pid == pid) return &end;
+  return nullptr;
+}
+
+// The process, and its core dump where none is named and the recording knows of one that is still
+// there.
+ReplayOptions OptionsFor(const CrashWords& words, const Recording& recording) {
+  ReplayOptions options;
+  options.reader = words.reader;
+  options.pid = words.pid;
+  const ProcessEnd* end = words.pid ? EndOf(recording, *words.pid) : FirstKilled(recording);
+  if (end == nullptr) return options;
+  options.pid = end->pid;
+  std::error_code failed;
+  std::vector<std::string>& cores = options.reader.search.cores;
+  if (cores.empty() && std::filesystem::is_regular_file(end->core, failed))
+    if (const auto core = EndCore::Open(end->core); core && core->pid() == end->pid)
+      cores.push_back(end->core);
+  return options;
+}
+
+Status Tell(const CrashWords& words, OpenedReplay& replay, Output& output) {
+  const gdb::ServerInput input = replay.Input();
+  const CrashInput of{input.session, input.machine, input.stacks, input.images, input.core};
+  const Result<CrashReport> report = MakeCrashReport(of, {.last = words.last, .why = words.why});
+  if (!report) return Fail(report.error());
+  output.Write(words.reader.json ? CrashJson(*report, input.session)
+                                 : CrashText(*report, input.session));
+  return output.Finish();
+}
+
+int CrashOf(const CrashWords& words, Recording recording) {
+  const ReplayOptions options = OptionsFor(words, recording);
+  OpenedReplay replay(options, std::move(recording));
+  if (Status status = replay.Prepare(); !status) return Report(status.error());
+  if (Status status = replay.OpenMachine(); !status) return replay.EndWithout(status.error());
+  Result<Output> output = replay.OpenOutput();
+  if (!output) return replay.EndWithout(output.error());
+  if (Status status = Tell(words, replay, *output); !status)
+    return replay.EndWithout(status.error());
+  return replay.End();
+}
+
+}  // namespace
+
+int Crash(const CrashWords& words) {
+  return WithInput(words.reader,
+                   [&](Recording recording) { return CrashOf(words, std::move(recording)); });
+}
+
+}  // namespace flowback::cli

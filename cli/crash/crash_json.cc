@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: MIT
+#include <sys/wait.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/hex.h"
+#include "cli/crash/crash_text.h"
+#include "cli/text/process_ends.h"
+#include "replay/values/chain_words.h"
+
+namespace flowback::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json TextOrNull(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
+Json HexOrNull(const std::optional<uint64_t>& value) {
+  return value ? Json(Hex(*value)) : Json(nullptr);
+}
+
+Json PlaceJson(const CodePlace& place) {
+  return {{"address", Hex(place.address)},
+          {"function", TextOrNull(place.function)},
+          {"offset", place.function.empty() ? Json(nullptr) : Json(place.offset)},
+          {"object", TextOrNull(place.object)},
+          {"file", TextOrNull(place.file)},
+          {"line", place.line == 0 ? Json(nullptr) : Json(place.line)}};
+}
+
+Json InstructionJson(const CrashInstruction& one) {
+  return {{"number", one.number}, {"text", one.text}, {"place", PlaceJson(one.place)}};
+}
+
+template <class Range, class Make>
+Json ListOf(const Range& range, const Make& make) {
+  Json list = Json::array();
+  for (const auto& each : range) list.push_back(make(each));
+  return list;
+}
+
+Json WhyJson(const CrashWhy& why) {
+  return {{"of", why.name},
+          {"value", HexOrNull(why.value)},
+          {"chain", ListOf(why.links,
+                           [](const CrashLink& link) -> Json {
+                             Json json = InstructionJson(link.instruction);
+                             json["gave"] = values::GaveWords(link.link);
+                             json["value"] = HexOrNull(link.link.value);
+                             json["memory"] = HexOrNull(link.link.address);
+                             return json;
+                           })},
+          {"ends_because", values::EndWords(why.end)}};
+}
+
+class ThreadJson {
+ public:
+  explicit ThreadJson(Session& session) : session_(session) {}
+
+  Json Of(const CrashThread& thread) {
+    const char* state = thread.state == ThreadState::kEnded      ? "ended"
+                        : thread.state == ThreadState::kNotBegun ? "not-begun"
+                                                                 : "running";
+    return {
+        {"tid", thread.tid},
+        {"name", TextOrNull(thread.name)},
+        {"state", state},
+        {"time", thread.tsc == 0 ? Json(nullptr) : Json(session_.clock().Value(thread.tsc))},
+        {"place", PlaceJson(thread.place)},
+        {"stack", ListOf(thread.stack.frames,
+                         [this](const StackFrame& frame) {
+                           return PlaceJson(
+                               PlaceOf(session_, frame.space, frame.address, !frame.is_exact));
+                         })},
+        {"calls", ListOf(thread.calls, [this](const LastCall& call) { return CallJson(call); })},
+        {"lines", ListOf(thread.lines, PlaceJson)},
+        {"instructions", ListOf(thread.instructions, InstructionJson)}};
+  }
+
+ private:
+  Json CallJson(const LastCall& call) {
+    return {{"number", call.number},
+            {"instructions", call.end_number - call.number},
+            {"time", call.tsc == 0 ? Json(nullptr) : Json(session_.clock().Value(call.tsc))},
+            {"depth", call.depth},
+            {"returned", call.has_returned},
+            {"entry", PlaceJson(PlaceOf(session_, call.space, call.entry, false))}};
+  }
+
+  Session& session_;
+};
+
+}  // namespace
+
+std::string CrashJson(const CrashReport& report, Session& session) {
+  const bool killed = report.end && WasKilled(*report.end);
+  Json json = {
+      {"schema", "flowback.crash/1"},
+      {"input", session.options().InputName()},
+      {"sentence", FirstSentence(report)},
+      {"kind", Name(report.kind)},
+      {"signal", killed ? Json(SignalName(WTERMSIG(report.end->wait_status))) : Json(nullptr)},
+      {"exit_status",
+       report.end && !killed ? Json(WEXITSTATUS(report.end->wait_status)) : Json(nullptr)},
+      {"fault_address", HexOrNull(report.end ? report.end->fault_address : std::nullopt)},
+      {"has_core", report.has_core},
+      {"core_contradicts", report.core_contradicts}};
+  json["fault"] = report.fault ? InstructionJson(*report.fault) : Json(nullptr);
+  json["operands"] = ListOf(report.operands, [](const CrashOperand& operand) -> Json {
+    return {{"name", operand.name},
+            {"value", HexOrNull(operand.value)},
+            {"is_address", operand.is_address}};
+  });
+  json["why"] = report.why ? WhyJson(*report.why) : Json(nullptr);
+  json["cause"] = report.cause ? PlaceJson(*report.cause) : Json(nullptr);
+  json["thrown"] = report.thrown ? PlaceJson(*report.thrown) : Json(nullptr);
+  json["depth"] = report.depth;
+  json["recursion"] = report.recursion;
+  ThreadJson threads(session);
+  json["threads"] =
+      ListOf(report.threads, [&](const CrashThread& thread) { return threads.Of(thread); });
+  return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace flowback::cli

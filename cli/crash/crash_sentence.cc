@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: MIT
+#include <fmt/format.h>
+#include <sys/wait.h>
+
+#include "base/hex.h"
+#include "base/path_text.h"
+#include "cli/crash/crash_text.h"
+#include "cli/text/process_ends.h"
+#include "replay/crash/crash_kind.h"
+#include "replay/writers/text/printable.h"
+
+namespace flowback::cli {
+namespace {
+
+using values::ChainLink;
+
+std::string ThreadWords(const CrashThread& thread) {
+  if (thread.name.empty()) return fmt::format("thread {}", thread.tid);
+  return fmt::format("{} (thread {})", Printable(thread.name), thread.tid);
+}
+
+std::string AddressWords(const CrashReport& report) {
+  const auto& address = report.end->fault_address;
+  if (!address) return "";
+  return fmt::format(" {} address {}", report.writes ? "writing to" : "reading", Hex(*address));
+}
+
+std::string FaultPlace(const CrashReport& report) {
+  const CodePlace& place = report.fault ? report.fault->place : report.threads.front().place;
+  return PlaceWords(place);
+}
+
+// ": rax is 0x0, which main (crash.c:18) stored", as far as the chain leads to one instruction.
+std::string WhyWords(const CrashReport& report) {
+  if (!report.why || !report.why->value) return "";
+  std::string words = fmt::format(": {} is {}", report.why->name, Hex(*report.why->value));
+  const std::vector<CrashLink>& links = report.why->links;
+  if (links.empty()) return words;
+  const CrashLink& oldest = links.back();
+  const char* did = oldest.link.kind == ChainLink::Kind::kStored   ? "stored"
+                    : oldest.link.kind == ChainLink::Kind::kLoaded ? "loaded"
+                                                                   : "computed";
+  const bool is_same = oldest.link.value == report.why->value;
+  return words + fmt::format(", {} {} {}", is_same ? "which" : "from a value that",
+                             PlaceWords(oldest.instruction.place), did);
+}
+
+// ", from CallEntry (srv.cc:41)": what executed last.
+std::string LastPlace(const CrashReport& report) {
+  const std::vector<CrashInstruction>& executed = report.threads.front().instructions;
+  return executed.empty() ? "" : ", from " + PlaceWords(executed.back().place);
+}
+
+std::string Caller(const CrashReport& report) {
+  return report.cause ? ", which " + PlaceWords(*report.cause) + " called," : "";
+}
+
+// ", visit calling walk again and again".
+std::string RecursionWords(const CrashReport& report) {
+  constexpr size_t kMost = 6;
+  const std::vector<std::string>& round = report.recursion;
+  if (round.empty()) return "";
+  std::string words = ", ";
+  for (size_t i = 0; i < round.size() && i < kMost; ++i)
+    words += (i == 0 ? "" : " calling ") + Printable(round[i]);
+  return words + (round.size() > kMost ? " calling ..." : "") + " again and again";
+}
+
+// Of a fault in the C library: the program's own function that led there.
+std::string CallerOfLibrary(const CrashReport& report) {
+  if (!report.fault || !report.cause || report.fault->place.function == report.cause->function)
+    return "";
+  return IsOfEnding(report.fault->place) ? ", called by " + PlaceWords(*report.cause) : "";
+}
+
+std::string KindWords(const CrashReport& report) {
+  const std::string in = " in " + FaultPlace(report) + CallerOfLibrary(report);
+  const std::string own = report.cause ? " in " + PlaceWords(*report.cause) : "";
+  switch (report.kind) {
+    case CrashKind::kNullPointer:
+      return AddressWords(report) + ", a null pointer," + in + WhyWords(report);
+    case CrashKind::kStackOverflow:
+      return fmt::format("{}: its stack has no more room, {} calls deep{}", in, report.depth,
+                         RecursionWords(report));
+    case CrashKind::kWildJump:
+      return fmt::format(": control went to {}, where no code is{}",
+                         Hex(report.end->ip.value_or(report.threads.front().place.address)),
+                         LastPlace(report));
+    case CrashKind::kAssertion:
+      return ": an assertion failed" + own;
+    case CrashKind::kException:
+      return report.thrown
+                 ? ": nobody caught an exception that was thrown in " + PlaceWords(*report.thrown)
+                 : ": nobody caught an exception" + own;
+    case CrashKind::kHeap:
+      return ": the allocator" + Caller(report) + " found its data damaged";
+    case CrashKind::kSmashedStack:
+      return ": a function found its stack frame overwritten" + own;
+    case CrashKind::kAbort:
+      return ": it called abort" + own;
+    case CrashKind::kDivision:
+      return in + ": a division by zero, or one whose result has no room";
+    default:
+      return AddressWords(report) + in + WhyWords(report);
+  }
+}
+
+}  // namespace
+
+std::string PlaceWords(const CodePlace& place) {
+  std::string words =
+      place.function.empty()
+          ? fmt::format("[{}]", place.object.empty() ? Hex(place.address)
+                                                     : Printable(LastPart(place.object)))
+          : Printable(place.function);
+  if (place.line != 0)
+    words += fmt::format(" ({}:{})", Printable(LastPart(place.file)), place.line);
+  else if (!place.function.empty())
+    words += fmt::format("+{:#x}", place.offset);
+  return words;
+}
+
+std::string FirstSentence(const CrashReport& report) {
+  const CrashThread& first = report.threads.front();
+  if (!report.end)
+    return fmt::format("{} was still running when the recording ended, in {}.", ThreadWords(first),
+                       PlaceWords(first.place));
+  if (!WasKilled(*report.end))
+    return fmt::format("{} exited with {}: no signal killed it.", ThreadWords(first),
+                       WEXITSTATUS(report.end->wait_status));
+  return fmt::format("{} was killed by {}{}.", ThreadWords(first),
+                     SignalName(WTERMSIG(report.end->wait_status)), KindWords(report));
+}
+
+}  // namespace flowback::cli

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: MIT
+#include "cli/crash/crash_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <iterator>
+
+#include "base/hex.h"
+#include "cli/stack/frame_text.h"
+#include "replay/session/stack_naming.h"
+#include "replay/values/chain_words.h"
+#include "replay/writers/text/printable.h"
+
+namespace flowback::cli {
+namespace {
+
+class CrashWriter {
+ public:
+  CrashWriter(const CrashReport& report, Session& session)
+      : report_(report), session_(session), names_(StackNamesOf(session)) {}
+
+  std::string Write() {
+    out_ = FirstSentence(report_) + "\n";
+    if (report_.core_contradicts)
+      out_ +=
+          "The core dump does not fit to the flow: it is of another run, or another process "
+          "wrote to the memory. No value is taken from it.\n";
+    WriteFault();
+    WriteWhy();
+    const CrashThread& first = report_.threads.front();
+    out_ += "\nIts call stack:\n";
+    WriteStack(first, kShownFrames);
+    WriteLast(first);
+    for (size_t i = 1; i < report_.threads.size(); ++i) WriteOther(report_.threads[i]);
+    return std::move(out_);
+  }
+
+ private:
+  static constexpr size_t kShownFrames = 40;
+  static constexpr size_t kOutermost = 10;
+
+  void Line(const std::string& line) { out_ += "  " + line + "\n"; }
+
+  void WriteFault() {
+    if (!report_.fault) return;
+    out_ += "\nThe instruction that faulted:\n";
+    Line(fmt::format("{:#x}  {}  {}", report_.fault->place.address, report_.fault->text,
+                     PlaceWords(report_.fault->place)));
+    for (const CrashOperand& operand : report_.operands)
+      if (operand.value) Line(fmt::format("{} = {}", operand.name, Hex(*operand.value)));
+    if (!report_.has_core) Line("its operands are not known: there is no core dump (--core FILE)");
+  }
+
+  void WriteWhy() {
+    if (!report_.why) return;
+    const CrashWhy& why = *report_.why;
+    out_ += fmt::format("\nWhere {} came from, the latest first:\n", why.name);
+    for (const CrashLink& link : why.links)
+      Line(fmt::format("#{} {}: {}: {}", link.instruction.number,
+                       PlaceWords(link.instruction.place), link.instruction.text,
+                       values::GaveWords(link.link)));
+    Line(fmt::format("The chain ends here: {}.", values::EndWords(why.end)));
+  }
+
+  // Of a deep stack both ends; of what lies between, how many frames it has.
+  void WriteStack(const CrashThread& thread, size_t most) {
+    const std::vector<StackFrame>& frames = thread.stack.frames;
+    const size_t outermost = most > 2 * kOutermost ? kOutermost : 0;
+    size_t level = 0;
+    for (size_t i = 0; i < frames.size(); ++i) {
+      const bool is_left_out = frames.size() > most && i >= most - outermost;
+      if (is_left_out && i == most - outermost) {
+        const size_t left_out = frames.size() - most;
+        out_ += fmt::format("    ... {} more, `flowback stack --at end` shows all\n", left_out);
+        i += left_out;
+        level += left_out;
+        if (outermost == 0) return;
+      }
+      bool innermost = true;
+      for (const NamedFrame& named : names_.Of(frames[i])) {
+        fmt::format_to(std::back_inserter(out_), "{:<4}", fmt::format("#{} ", level++));
+        AppendFrameText(named, frames[i], innermost, out_);
+        out_ += '\n';
+        innermost = false;
+      }
+      if (frames[i].is_handler)
+        out_ += fmt::format("{:<4}<signal handler called>\n", fmt::format("#{} ", level++));
+    }
+  }
+
+  // "-112.4 us": before the end.
+  std::string Before(uint64_t tsc) const {
+    const RecordingClock& clock = session_.clock();
+    const uint64_t end = report_.threads.front().tsc;
+    if (tsc == 0 || end == 0 || tsc > end || !clock.has_nanoseconds()) return "-";
+    const auto ns = static_cast<double>(clock.Value(end) - clock.Value(tsc));
+    constexpr double kThousand = 1000;
+    if (ns < kThousand) return fmt::format("-{:.0f} ns", ns);
+    if (ns < kThousand * kThousand) return fmt::format("-{:.1f} us", ns / kThousand);
+    return fmt::format("-{:.1f} ms", ns / kThousand / kThousand);
+  }
+
+  void WriteLast(const CrashThread& thread) {
+    WriteCalls(thread);
+    if (!thread.lines.empty()) out_ += "\nThe last lines that it executed:\n";
+    for (const CodePlace& place : thread.lines) Line(LineWords(place));
+    if (!thread.instructions.empty()) out_ += "\nThe last instructions that it executed:\n";
+    for (const CrashInstruction& one : thread.instructions)
+      Line(fmt::format("#{} {:#x}  {}  {}", one.number, one.place.address, one.text,
+                       PlaceWords(one.place)));
+  }
+
+  void WriteCalls(const CrashThread& thread) {
+    if (thread.calls.empty()) return;
+    out_ += "\nThe last calls that it made, the time before the end, instructions:\n";
+    unsigned least = UINT32_MAX;
+    for (const LastCall& call : thread.calls) least = std::min(least, call.depth);
+    for (const LastCall& call : thread.calls) {
+      const CodePlace place = PlaceOf(session_, call.space, call.entry, false);
+      std::string name = place.function.empty() ? PlaceWords(place) : place.function;
+      if (name.ends_with("@plt")) name.resize(name.size() - std::string_view("@plt").size());
+      Line(fmt::format("{:>10} {:>9}  {}{}{}", Before(call.tsc), call.end_number - call.number,
+                       std::string(size_t{2} * std::min(call.depth - least, 40U), ' '),
+                       Printable(name), call.has_returned ? "" : " (did not return)"));
+    }
+  }
+
+  // With the text of the line, where the source is here.
+  std::string LineWords(const CodePlace& place) {
+    std::string words = PlaceWords(place);
+    const std::string_view text = session_.lines().Text(place.file, place.line);
+    if (!text.empty()) words += "  " + Printable(text);
+    return words;
+  }
+
+  void WriteOther(const CrashThread& thread) {
+    const char* state = thread.state == ThreadState::kEnded      ? "had ended"
+                        : thread.state == ThreadState::kNotBegun ? "had not begun"
+                                                                 : "was in";
+    out_ += fmt::format(
+        "\nThread {}{} {}{}\n", thread.tid,
+        thread.name.empty() ? "" : " \"" + Printable(thread.name) + "\"", state,
+        thread.state == ThreadState::kRunning ? " " + PlaceWords(thread.place) + ":" : ".");
+    constexpr size_t kFrames = 8;
+    if (thread.state == ThreadState::kRunning) WriteStack(thread, kFrames);
+  }
+
+  const CrashReport& report_;
+  Session& session_;
+  StackNames names_;
+  std::string out_;
+};
+
+}  // namespace
+
+std::string CrashText(const CrashReport& report, Session& session) {
+  return CrashWriter(report, session).Write();
+}
+
+}  // namespace flowback::cli

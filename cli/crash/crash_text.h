@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: MIT
+// What is told of a process that died, as sentences, text and JSON.
+#pragma once
+
+#include <string>
+
+#include "flowback/replay/recording_clock.h"
+#include "flowback/session.h"
+#include "replay/crash/crash_report.h"
+
+namespace flowback::cli {
+
+// "parse (srv.cc:41)"; "[srv+0x1234]" where no function is known.
+std::string PlaceWords(const CodePlace& place);
+// Who died, how, where and, as far as it is proven, why.
+std::string FirstSentence(const CrashReport& report);
+
+std::string CrashText(const CrashReport& report, Session& session);
+std::string CrashJson(const CrashReport& report, Session& session);
+
+}  // namespace flowback::cli

@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: MIT
+#include "replay/crash/crash_report.h"
+
+#include <signal.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <charconv>
+#include <cstring>
+#include <unordered_map>
+#include <utility>
+
+#include "base/hex.h"
+#include "decode/instruction/disassemble.h"
+#include "replay/crash/crash_kind.h"
+#include "replay/crash/crash_threads.h"
+#include "replay/crash/fault.h"
+
+namespace flowback {
+namespace {
+
+constexpr size_t kCodeBytes = 16;  // bytes of an instruction
+
+constexpr std::array<const char*, 16> kKindNames = {
+    "exited",      "still-running",  "null-pointer",  "wild-pointer",
+    "access",      "stack-overflow", "wild-jump",     "assertion",
+    "exception",   "heap",           "smashed-stack", "abort",
+    "instruction", "division",       "system-call",   "signal"};
+
+// The address that the word is: 0x7ffe0010. Empty: it is none.
+std::optional<uint64_t> AddressIn(std::string_view word) {
+  if (!word.starts_with("0x")) return std::nullopt;
+  constexpr int kBase = 16;
+  uint64_t address = 0;
+  const auto [end, error] =
+      std::from_chars(word.data() + 2, word.data() + word.size(), address, kBase);
+  return error == std::errc() && end == word.data() + word.size() ? std::optional(address)
+                                                                  : std::nullopt;
+}
+
+class Reporter {
+ public:
+  Reporter(const CrashInput& input, const CrashOptions& options)
+      : input_(input), options_(options) {
+    if (input.core != nullptr) past_.emplace(input.machine, input.images, *input.core);
+  }
+
+  Result<CrashReport> Make() {
+    const size_t dying = FindDying();
+    input_.machine.ToEnd(dying);
+    report_.has_core = input_.core != nullptr;
+    if (Status status = AddThreads(dying); !status) return Fail(status.error());
+    TellFault(dying);
+    TellKind(dying);
+    Status status = TellWhy(dying);
+    return status ? Result<CrashReport>(std::move(report_)) : Fail(status.error());
+  }
+
+ private:
+  // The thread that a signal killed; else the one whose end the recording has, else the first.
+  size_t FindDying() {
+    const ReplayedMachine& machine = input_.machine;
+    std::optional<size_t> ended;
+    for (const ProcessEnd& end : input_.session.recording().process_ends)
+      for (size_t thread = 0; thread < machine.size(); ++thread) {
+        if (machine.thread(thread).tid != end.tid) continue;
+        const bool killed = WIFSIGNALED(end.wait_status);
+        if (!killed && ended) continue;
+        ended = thread;
+        report_.end = end;
+        if (killed) return thread;
+      }
+    return ended.value_or(0);
+  }
+
+  Status AddThreads(size_t dying) {
+    const size_t most = std::min(input_.machine.size(), options_.most_threads);
+    std::vector<size_t> order = {dying};
+    for (size_t thread = 0; thread < input_.machine.size() && order.size() < most; ++thread)
+      if (thread != dying) order.push_back(thread);
+    for (const size_t thread : order) {
+      Result<CrashThread> told = ThreadAt(input_, thread, thread == dying, options_);
+      if (!told) return Fail(told.error());
+      report_.threads.push_back(*std::move(told));
+    }
+    return {};
+  }
+
+  bool Killed() const { return report_.end && WIFSIGNALED(report_.end->wait_status); }
+  bool IsFault() const {
+    constexpr std::array kFaults = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP};
+    return Killed() &&
+           std::ranges::find(kFaults, WTERMSIG(report_.end->wait_status)) != kFaults.end();
+  }
+
+  // The signal is about memory that could not be accessed.
+  bool IsAccess() const {
+    const int signal = WTERMSIG(report_.end->wait_status);
+    return signal == SIGSEGV || signal == SIGBUS;
+  }
+  // The address that the core dump tells of the fault.
+  std::optional<uint64_t> DumpedAddress(int32_t tid) const {
+    if (input_.core == nullptr || !IsAccess() || input_.core->killed_tid() != tid)
+      return std::nullopt;
+    siginfo_t info{};
+    const Bytes dumped = input_.core->signal();
+    std::memcpy(&info, dumped.data(), std::min(dumped.size(), sizeof info));
+    // What another process sends, or the kernel where it knows no address, tells none.
+    const bool is_told = info.si_signo == WTERMSIG(report_.end->wait_status) && info.si_code > 0 &&
+                         info.si_code != SI_KERNEL;
+    return is_told ? std::optional(reinterpret_cast<uint64_t>(info.si_addr)) : std::nullopt;
+  }
+
+  void TellFault(size_t dying) {
+    if (!IsFault()) return;
+    const MachineThread at = input_.machine.At(dying);
+    const uint64_t address = report_.end->ip.value_or(at.pc);
+    std::array<uint8_t, kCodeBytes> code{};
+    const AddressSpace* const space = at.instruction.space;
+    const size_t size = space == nullptr ? 0 : space->Read(address, code.data(), code.size());
+    has_code_ = size != 0;
+    if (!has_code_) return;
+    const Bytes bytes{code.data(), size};
+    Disassembler disassembler;
+    report_.fault = {.number = at.number,
+                     .tsc = at.tsc,
+                     .place = PlaceOf(input_.session, space, address, false),
+                     .text = disassembler.Text(bytes, address, at.instruction.mode)};
+    if (!report_.end->fault_address) report_.end->fault_address = DumpedAddress(at.tid);
+    access_ = AccessOf(bytes, address, at.instruction.mode, report_.end->fault_address, input_.core,
+                       at.tid);
+    if (!access_) return;
+    if (!report_.end->fault_address && IsAccess()) report_.end->fault_address = access_->address;
+    report_.writes = access_->is_store;
+    for (const FaultOperand& operand : access_->operands)
+      report_.operands.push_back({std::string(operand.name), operand.value, operand.is_address});
+  }
+
+  void TellKind(size_t dying) {
+    if (!report_.end) return;
+    const std::vector<CodePlace> frames = FramesOf(input_.session, report_.threads.front().stack);
+    std::optional<uint64_t> stack_pointer;
+    if (input_.core != nullptr)
+      stack_pointer = input_.core->Register(report_.threads.front().tid, "rsp");
+    report_.kind = KindOf({.end = *report_.end,
+                           .has_code = has_code_ || !IsFault(),
+                           .on_stack = access_ && access_->is_stack,
+                           .stack_pointer = stack_pointer,
+                           .frames = frames});
+    report_.depth = frames.size();
+    const auto is_own = [](const CodePlace& frame) {
+      return !IsOfEnding(frame) && !frame.function.empty();
+    };
+    if (const auto own = std::ranges::find_if(frames, is_own); own != frames.end())
+      report_.cause = *own;
+    if (report_.kind == CrashKind::kStackOverflow) report_.recursion = RecursionOf(frames);
+    if (report_.kind == CrashKind::kException) TellThrow(dying);
+  }
+
+  // The last throw of an exception outside of the C++ library, however long ago it was.
+  void TellThrow(size_t dying) {
+    constexpr uint64_t kWindow = 5'000'000;
+    FlowIndex& index = input_.machine.index();
+    ThreadCursor cursor(index, index.threads()[input_.machine.index_number(dying)],
+                        ThreadCursor::Start::kEnd);
+    std::unordered_map<uint64_t, bool> throws;  // by the address that is called
+    for (const LastCall& call : LastCallsBefore(cursor, kWindow, SIZE_MAX)) {
+      const auto [known, is_new] = throws.try_emplace(call.entry);
+      if (is_new)
+        known->second = PlaceOf(input_.session, call.space, call.entry, false)
+                            .function.starts_with("__cxa_throw");
+      if (!known->second) continue;
+      CodePlace site = PlaceOf(input_.session, call.space, call.site, false);
+      if (!IsOfEnding(site)) report_.thrown = std::move(site);
+    }
+  }
+
+  Status TellWhy(size_t dying) {
+    std::string name = options_.why;
+    // That the stack has no more room, no single instruction is to blame for.
+    const bool is_one = report_.kind != CrashKind::kStackOverflow;
+    if (name.empty() && is_one && access_ && access_->culprit)
+      name = access_->operands[*access_->culprit].name;
+    if (name.empty()) return {};
+    if (name.starts_with('$')) name.erase(0, 1);
+    for (char& letter : name)
+      letter = static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
+    const auto number = FollowedRegister(name);
+    const auto address = AddressIn(name);
+    if (!number && !address)
+      return Fail(Error(ErrorCode::kUsage, "--why " + options_.why + ": is no register or address")
+                      .Remedy("--why rax, or --why 0x7ffe0010"));
+    const MachineThread at = input_.machine.At(dying);
+    const auto past = past_ ? past_->At(at) : std::nullopt;
+    if (!past) return {};
+    report_.core_contradicts = past->history.contradiction().has_value();
+    if (report_.core_contradicts) return {};
+    CrashWhy why;
+    why.name = name;
+    if (number) why.value = past->history.Register(past->point, *number);
+    const values::ValueChain chain = number ? past->history.WhyRegister(past->point, *number)
+                                            : past->history.WhyMemory(past->point, *address);
+    why.end = chain.end;
+    for (const values::ChainLink& link : chain.links) why.links.push_back(LinkOf(*past, link));
+    report_.why = std::move(why);
+    return {};
+  }
+
+  CrashLink LinkOf(const PastValues::Place& past, const values::ChainLink& link) {
+    const values::PathInstruction& one = past.history.path().instructions[link.instruction];
+    return {.instruction = {.number = past.first + link.instruction,
+                            .place = PlaceOf(input_.session, past.space, one.address, false),
+                            .text = disassembler_.Text({one.bytes.data(), one.length}, one.address,
+                                                       one.mode)},
+            .link = link};
+  }
+
+  const CrashInput& input_;
+  const CrashOptions& options_;
+  CrashReport report_;
+  std::optional<PastValues> past_;
+  std::optional<FaultAccess> access_;
+  Disassembler disassembler_;
+  bool has_code_ = true;
+};
+
+}  // namespace
+
+const char* Name(CrashKind kind) { return kKindNames[static_cast<size_t>(kind)]; }
+
+Result<CrashReport> MakeCrashReport(const CrashInput& input, const CrashOptions& options) {
+  return Reporter(input, options).Make();
+}
+
+}  // namespace flowback

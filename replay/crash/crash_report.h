@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: MIT
+// What happened before a process died: from its flow, and from its core dump where there is one.
+//
+// The flow tells where each thread came from, and the core dump what registers and memory held at
+// the end. The value engine (replay/values/) leads from there back to the instructions that gave a
+// bad value. Nothing is guessed: what is not proven is left out.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "flowback/replay/thread_stack.h"
+#include "flowback/session.h"
+#include "replay/crash/last_calls.h"
+#include "replay/debug/machine.h"
+#include "replay/debug/past_values.h"
+#include "replay/debug/replayed_stacks.h"
+#include "replay/values/value_history.h"
+
+namespace flowback {
+
+// A place in the code, in words.
+struct CodePlace {
+  uint64_t address = 0;
+  std::string function;  // empty: not known
+  uint64_t offset = 0;   // in the function, where that is not inlined
+  std::string object;    // the file of the code; empty: not known
+  std::string file;      // of the source; empty: not known
+  uint32_t line = 0;     // 0: not known
+};
+
+// How a fault came about, as far as the signal, the flow and the core dump tell.
+enum class CrashKind : uint8_t {
+  kExited,         // the process was not killed
+  kStillRunning,   // the recording ended before the process did
+  kNullPointer,    // an access within the first pages
+  kWildPointer,    // another access that failed
+  kAccess,         // an access that failed, at an address that is not known
+  kStackOverflow,  // the stack has no more room
+  kWildJump,       // control went to where no code is
+  kAssertion,      // a check of the program's own failed
+  kException,      // an exception that nobody catches
+  kHeap,           // the allocator found its data damaged
+  kSmashedStack,   // a function found its frame damaged before it returned
+  kAbort,          // the program ended itself
+  kInstruction,    // an instruction that the processor does not execute
+  kDivision,       // a division by zero, or a quotient without room
+  kSystemCall,     // a system call that is forbidden
+  kOther,          // another signal
+};
+// "null-pointer", ...
+const char* Name(CrashKind kind);
+
+// A register that the faulting instruction reads.
+struct CrashOperand {
+  std::string name;
+  std::optional<uint64_t> value;  // empty: no core dump tells it
+  bool is_address = false;        // it is a part of the address that was accessed
+};
+
+// An instruction with its place.
+struct CrashInstruction {
+  uint64_t number = 0;  // of the thread's, from 0
+  uint64_t tsc = 0;     // 0: not known
+  CodePlace place;
+  std::string text;
+};
+
+// One instruction of the chain that gave a value, the youngest first.
+struct CrashLink {
+  CrashInstruction instruction;
+  values::ChainLink link;
+};
+
+struct CrashWhy {
+  std::string name;  // the register, or the address
+  std::optional<uint64_t> value;
+  std::vector<CrashLink> links;
+  values::ChainEnd end = values::ChainEnd::kBeginning;
+};
+
+struct CrashThread {
+  int32_t tid = -1;
+  std::string name;
+  ThreadState state = ThreadState::kRunning;
+  uint64_t tsc = 0;  // of its place; 0: not known
+  CodePlace place;   // where it stands
+  ThreadStack stack;
+  std::vector<LastCall> calls;                 // that it made or returned from last, by their begin
+  std::vector<CodePlace> lines;                // of the source that it executed last, in order
+  std::vector<CrashInstruction> instructions;  // that it executed last, in order
+};
+
+struct CrashReport {
+  CrashKind kind = CrashKind::kStillRunning;
+  std::optional<ProcessEnd> end;     // of the process; empty: it was not recorded
+  std::vector<CrashThread> threads;  // the dying one first
+  // The instruction at which the thread died: it has not executed. Empty: there is no code there,
+  // or the thread did not die of one.
+  std::optional<CrashInstruction> fault;
+  bool writes = false;  // the access that failed is a store
+  std::vector<CrashOperand> operands;
+  std::optional<CrashWhy> why;      // of the register that the bad address came from, or --why's
+  std::optional<CodePlace> cause;   // the program's own frame that a check's failure is told of
+  std::optional<CodePlace> thrown;  // where the exception came from
+  uint64_t depth = 0;               // of the dying thread's stack
+  // Of a stack that overflowed: the functions that call each other again and again, each once, in
+  // the order of the calls. Empty: no such round was found.
+  std::vector<std::string> recursion;
+  bool has_core = false;
+  bool core_contradicts = false;  // it is not of this run, or other processes wrote to the memory
+};
+
+struct CrashInput {
+  Session& session;
+  ReplayedMachine& machine;
+  ReplayedStacks& stacks;
+  ImageMemory& images;
+  const EndCore* core = nullptr;
+};
+
+struct CrashOptions {
+  size_t last = 20;          // calls, lines and instructions that are told of
+  std::string why{};         // a register or an address; empty: the one that faulted
+  size_t most_threads = 32;  // that are told of
+};
+
+// Moves the machine. Errors: as ReplayedStacks::At; kUsage where `why` names nothing.
+Result<CrashReport> MakeCrashReport(const CrashInput& input, const CrashOptions& options);
+
+// The place of an address in words; `is_return`: it is where a call returns to, and the call is
+// meant.
+CodePlace PlaceOf(Session& session, const AddressSpace* space, uint64_t address, bool is_return);
+
+}  // namespace flowback

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: MIT
+// What threads did last.
+#pragma once
+
+#include "flowback/base/error.h"
+#include "replay/crash/crash_report.h"
+
+namespace flowback {
+
+// The machine's thread where the machine stands, or at the end of its flow, with what it executed
+// before. Errors: as ReplayedStacks::At.
+Result<CrashThread> ThreadAt(const CrashInput& input, size_t thread, bool at_end,
+                             const CrashOptions& options);
+
+// The stack's frames as places, the innermost first; of each the innermost inlined function.
+std::vector<CodePlace> FramesOf(Session& session, const ThreadStack& stack);
+
+}  // namespace flowback

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: MIT
+#include "replay/crash/fault.h"
+
+#include <algorithm>
+#include <array>
+
+#include "decode/instruction/effects.h"
+#include "replay/debug/end_core.h"
+
+namespace flowback {
+namespace {
+
+// By their numbers in steps.
+constexpr std::array<std::string_view, 16> kNames = {"rax", "rcx", "rdx", "rbx", "rsp", "rbp",
+                                                     "rsi", "rdi", "r8",  "r9",  "r10", "r11",
+                                                     "r12", "r13", "r14", "r15"};
+
+bool IsGeneral(const StepOperand& operand) {
+  return operand.kind == StepOperand::Kind::kRegister && operand.number < kNames.size();
+}
+
+bool IsStore(StepKind kind) {
+  return kind == StepKind::kStore || kind == StepKind::kStoreIf || kind == StepKind::kStoreTry;
+}
+
+class AccessReader {
+ public:
+  AccessReader(const InstructionEffects& effects, std::optional<uint64_t> failed,
+               const EndCore* core, int32_t tid)
+      : effects_(effects), failed_(failed), core_(core), tid_(tid) {}
+
+  FaultAccess Read() {
+    const MachineStep* const failed = FindFailed();
+    if (failed != nullptr) {
+      access_.is_store = IsStore(failed->kind);
+      access_.is_stack = IsStackPointer(failed->memory.base);
+      access_.address = AddressOf(failed->memory);
+      AddAddress(*failed);
+    }
+    for (const MachineStep& step : effects_.steps)
+      for (const StepOperand* operand :
+           {&step.a, &step.b, &step.c, &step.memory.base, &step.memory.index})
+        if (IsGeneral(*operand)) Add(operand->number, false);
+    return std::move(access_);
+  }
+
+ private:
+  static bool IsStackPointer(const StepOperand& operand) {
+    return IsGeneral(operand) && (operand.number == step_register::kX86StackPointer ||
+                                  operand.number == step_register::kX86FramePointer);
+  }
+  std::optional<uint64_t> ValueOf(const StepOperand& operand) const {
+    if (operand.kind == StepOperand::Kind::kConstant) return operand.constant;
+    if (operand.kind == StepOperand::Kind::kNone) return 0;
+    if (core_ == nullptr) return std::nullopt;
+    if (operand.number == step_register::kFsBase) return core_->Register(tid_, "fs_base");
+    if (operand.number == step_register::kGsBase) return core_->Register(tid_, "gs_base");
+    return IsGeneral(operand) ? core_->Register(tid_, kNames[operand.number]) : std::nullopt;
+  }
+  std::optional<uint64_t> AddressOf(const StepAddress& memory) const {
+    const auto base = ValueOf(memory.base), index = ValueOf(memory.index),
+               segment = ValueOf(memory.segment);
+    if (!base || !index || !segment) return std::nullopt;
+    return *base + *index * memory.scale + memory.displacement + *segment;
+  }
+
+  // The step whose access failed: by its address where that is known, else the first one.
+  const MachineStep* FindFailed() const {
+    const MachineStep* first = nullptr;
+    for (const MachineStep& step : effects_.steps) {
+      if (step.kind != StepKind::kLoad && !IsStore(step.kind)) continue;
+      if (first == nullptr) first = &step;
+      const auto address = AddressOf(step.memory);
+      const uint64_t bytes = std::max<uint64_t>(step.bits, 1);
+      if (failed_ && address && *failed_ - *address < bytes) return &step;
+    }
+    return first;
+  }
+
+  void AddAddress(const MachineStep& step) {
+    if (IsGeneral(step.memory.base)) access_.culprit = Add(step.memory.base.number, true);
+    if (!IsGeneral(step.memory.index)) return;
+    const size_t index = Add(step.memory.index.number, true);
+    if (!access_.culprit || IsLikelier(index, *access_.culprit)) access_.culprit = index;
+  }
+  // Of two registers that make a bad address the one is to blame that is no pointer, or, where the
+  // base is one, the index.
+  bool IsLikelier(size_t index, size_t base) const {
+    const auto& value = access_.operands[base].value;
+    constexpr uint64_t kFirstPages = 0x10000;
+    return access_.operands[index].value.has_value() && value && *value >= kFirstPages;
+  }
+  size_t Add(uint8_t number, bool is_address) {
+    const std::string_view name = kNames[number];
+    const auto known = std::ranges::find(access_.operands, name, &FaultOperand::name);
+    if (known != access_.operands.end())
+      return static_cast<size_t>(known - access_.operands.begin());
+    access_.operands.push_back(
+        {.name = name,
+         .value = core_ == nullptr ? std::nullopt : core_->Register(tid_, name),
+         .is_address = is_address});
+    return access_.operands.size() - 1;
+  }
+
+  const InstructionEffects& effects_;
+  const std::optional<uint64_t> failed_;
+  const EndCore* core_;
+  const int32_t tid_;
+  FaultAccess access_;
+};
+
+}  // namespace
+
+std::optional<FaultAccess> AccessOf(Bytes code, uint64_t address, CodeMode mode,
+                                    std::optional<uint64_t> failed, const EndCore* core,
+                                    int32_t tid) {
+  InstructionEffects effects;
+  if (mode != CodeMode::kX86_64 || !EffectsOf(code, address, mode, effects)) return std::nullopt;
+  return AccessReader(effects, failed, core, tid).Read();
+}
+
+}  // namespace flowback

@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: MIT
+"""What `flowback crash` says of a program that dies in many ways, held against the marks in the program's source and
+against other commands.
+
+  crash_test.py FLOWBACK UNOPTIMISED OPTIMISED SOURCE"""
+
+import json
+import os
+import re
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+FLOWBACK, SOURCE = sys.argv[1], sys.argv[4]
+PROGRAMS = {"unoptimised": sys.argv[2], "optimised": sys.argv[3]}
+
+# How: the kind that JSON has, the signal.
+DEATHS = {
+    "null": ("null-pointer", "SIGSEGV"), "wild": ("wild-pointer", "SIGSEGV"), "overflow": ("stack-overflow", "SIGSEGV"),
+    "jump": ("wild-jump", "SIGSEGV"), "assert": ("assertion", "SIGABRT"), "exception": ("exception", "SIGABRT"),
+    "twice": ("heap", "SIGABRT"), "division": ("division", "SIGFPE"), "illegal": ("instruction", "SIGILL"),
+    "bus": ("wild-pointer", "SIGBUS"), "thread": ("abort", "SIGABRT"), "handler": ("null-pointer", "SIGSEGV"),
+}
+LINES = {}
+for number, line in enumerate(open(SOURCE, encoding="utf-8"), 1):
+    mark = re.search(r"// (FAULT|CAUSE) (\w+)", line)
+    if mark:
+        LINES[mark[1], mark[2]] = number
+
+
+def run(words, folder, status=0):
+    done = subprocess.run(words, cwd=folder, capture_output=True, text=True, timeout=100)
+    if status is not None and done.returncode != status:
+        raise AssertionError(f"{words}: {done.returncode}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}")
+    return done
+
+
+class Crashes(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.mkdtemp()
+        cls.addClassCleanup(shutil.rmtree, cls.folder)
+
+    def record(self, build, how, *options):
+        path = os.path.join(self.folder, f"{build}-{how}.data")
+        if not os.path.exists(path):
+            run([FLOWBACK, "record", "-q", "--engine", "emulate", *options, "-o", path, "--", PROGRAMS[build], how],
+                self.folder, status=None)
+        return path
+
+    def crash(self, path, *options):
+        said = run([FLOWBACK, "crash", path, "--json", *options], self.folder)
+        return json.loads(said.stdout)
+
+    def text(self, path, *options):
+        return run([FLOWBACK, "crash", path, *options], self.folder).stdout
+
+    def assert_death(self, build, how):
+        path = self.record(build, how)
+        told = self.crash(path)
+        kind, signal = DEATHS[how]
+        self.assertEqual(told["signal"], signal)
+        # Where no core dump tells the address, it may not be known.
+        is_known = told["has_core"] or told["kind"] != "access"
+        self.assertEqual(told["kind"], kind if is_known else "access", told["sentence"])
+        # Which instruction of a function comes to the end of the stack depends on the compiler.
+        place = "Deeper(int) (dies.cc:" if how == "overflow" else f"(dies.cc:{LINES['FAULT', how]})"
+        self.assertIn(place, told["sentence"])
+        text = self.text(path)
+        self.assertEqual(text.splitlines()[0], told["sentence"])
+        self.assertIn(place, text)
+        # The stack is what another command shows.
+        tid = str(told["threads"][0]["tid"])
+        stack = run([FLOWBACK, "stack", path, "--at", "end", "--tid", tid], self.folder).stdout
+        for line in [line for line in stack.splitlines() if line.startswith("#")][:30]:
+            self.assertIn(line, text)
+        return told, text
+
+    def test_deaths(self):
+        for build in PROGRAMS:
+            for how in DEATHS:
+                with self.subTest(f"{build} {how}"):
+                    self.assert_death(build, how)
+
+    def test_the_instructions_are_those_of_the_listing(self):
+        path = self.record("optimised", "null")
+        first = self.crash(path)["threads"][0]
+        listed = run([FLOWBACK, "decode", path, "--as", "instructions", "-F", "ip,insn"], self.folder).stdout
+        self.assertEqual([(one["place"]["address"], one["text"]) for one in first["instructions"]],
+                         [("0x" + line.split(" ", 1)[0], line.split(" ", 1)[1]) for line in listed.splitlines()[-20:]])
+        more = self.crash(path, "--last", "100")["threads"][0]
+        self.assertEqual(more["instructions"][-20:], first["instructions"])
+        self.assertEqual(len(more["instructions"]), 100)
+
+    def test_the_calls_are_those_of_the_listing(self):
+        path = self.record("unoptimised", "null")
+        calls = self.crash(path)["threads"][0]["calls"]
+        named = [(call["entry"]["function"] or "").replace("(anonymous namespace)::", "").split("(")[0] for call in calls]
+        self.assertEqual(named[-3:], ["Parse", "Drop", "Parse"])
+        self.assertEqual([call["returned"] for call in calls[-3:]], [True, True, False])
+        listed = run([FLOWBACK, "decode", path, "--as", "calls"], self.folder).stdout
+        for name, call in zip(named[-3:-1], calls[-3:-1]):
+            counts = re.findall(rf"<- .*\b{name}\(.* (\d+) instructions", listed)
+            self.assertIn(str(call["instructions"]), counts, name)
+
+    def test_a_core_dump_tells_why(self):
+        path = self.record("unoptimised", "null")
+        core = self.core_of(path)
+        if core is None:
+            self.skipTest("this machine writes no core dump of the program where it can be read")
+        told = self.crash(path, "--core", core)
+        self.assertTrue(told["has_core"])
+        self.assertEqual(told["why"]["value"], "0x0")
+        cause = f"(dies.cc:{LINES['CAUSE', 'null']})"
+        self.assertIn(cause, told["sentence"])
+        self.assertIn("Drop", told["sentence"])
+        self.assertIn("rax = 0x0", self.text(path, "--core", core))
+        other = self.crash(path, "--core", core, "--why", "rsp")
+        self.assertEqual(other["why"]["of"], "rsp")
+        said = run([FLOWBACK, "crash", path, "--why", "nothing"], self.folder, status=2)
+        self.assertIn("  try: ", said.stderr)
+
+    def core_of(self, path):
+        ends = json.loads(run([FLOWBACK, "info", "--json", path], self.folder).stdout)["ends"]
+        core = ends[0]["core"]
+        return core if core and os.path.exists(core) else None
+
+    def test_what_did_not_crash(self):
+        told = self.crash(self.record("optimised", "exit"))
+        self.assertEqual((told["kind"], told["exit_status"]), ("exited", 3))
+        self.assertIn("exited with 3", told["sentence"])
+        told = self.crash(self.record("optimised", "killed"))
+        self.assertEqual((told["kind"], told["signal"]), ("signal", "SIGKILL"))
+        said = run([FLOWBACK, "crash", self.record("optimised", "exit"), "--time", "0,1"], self.folder, status=2)
+        self.assertIn("  try: ", said.stderr)
+
+    def test_the_recursion_is_named(self):
+        told = self.crash(self.record("unoptimised", "overflow"))
+        self.assertEqual([re.sub(r"\(int\)|\(anonymous namespace\)::", "", name) for name in told["recursion"]],
+                         ["Deeper"])
+        self.assertIn("again and again", told["sentence"])
+        self.assertEqual(told["depth"], len(told["threads"][0]["stack"]))
+
+    def test_threads(self):
+        told = self.crash(self.record("unoptimised", "thread"))
+        self.assertEqual(len(told["threads"]), 2)
+        functions = [[frame["function"] or "" for frame in thread["stack"]] for thread in told["threads"]]
+        self.assertTrue(any("Fail" in name for name in functions[0]), functions)
+        self.assertTrue(any("AbortInThread" in name for name in functions[1]), functions)
+
+
+if __name__ == "__main__":
+    resource.setrlimit(resource.RLIMIT_CORE, resource.getrlimit(resource.RLIMIT_CORE)[1:] * 2)
+    os.environ["FLOWBACK_CACHE"] = tempfile.mkdtemp()
+    try:
+        unittest.main(argv=sys.argv[:1], verbosity=2, exit=False).result.wasSuccessful() or sys.exit(1)
+    finally:
+        shutil.rmtree(os.environ["FLOWBACK_CACHE"])
