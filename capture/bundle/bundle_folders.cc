@@ -11,6 +11,9 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <initializer_list>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "decode/code/own_folder.h"
@@ -20,12 +23,67 @@ namespace {
 
 namespace fs = std::filesystem;
 
-Result<std::string> MakeNew(std::string name) {
-  if (mkdtemp(name.data()) != nullptr) return name;
-  return Fail(
-      Error(ErrorCode::kSystem,
-            name + ": a folder to unpack the bundle in can't be made: " + std::strerror(errno))
-          .Remedy("make room there, or name another folder for temporary files: TMPDIR"));
+constexpr std::string_view kNew = ".new-";
+constexpr std::string_view kOld = ".old-";
+constexpr std::string_view kTemporary = "flowback-bundle-";
+
+Error CannotMake(const std::string& name) {
+  return Error(ErrorCode::kSystem, name +
+                                       ": the bundle cannot be unpacked, because no folder can be "
+                                       "made there: " +
+                                       std::strerror(errno))
+      .Remedy("make room there, or name another folder for temporary files: TMPDIR");
+}
+
+Descriptor LockOf(const std::string& folder, int how) {
+  Descriptor lock(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (*lock >= 0 && flock(*lock, how) != 0) lock.Close();
+  return lock;
+}
+
+bool IsThere(const std::string& folder) {
+  struct stat info{};
+  return stat(folder.c_str(), &info) == 0;
+}
+
+Result<BundleFolders::Locked> MakeNew(const std::string& begin) {
+  constexpr int kTries = 3;  // another program may take it for one that nobody uses
+  for (int i = 0; i < kTries; ++i) {
+    std::string name = begin + "XXXXXX";
+    if (mkdtemp(name.data()) == nullptr) return Fail(CannotMake(begin));
+    Descriptor lock = LockOf(name, LOCK_SH);
+    if (*lock >= 0 && IsThere(name)) return BundleFolders::Locked{name, std::move(lock)};
+  }
+  return Fail(CannotMake(begin));
+}
+
+// Removes the folder where nobody uses it: no one can come upon it while it goes.
+bool RemoveUnused(const fs::path& folder) {
+  const Descriptor lock = LockOf(folder, LOCK_EX | LOCK_NB);
+  if (*lock < 0) return false;
+  const std::string name = folder.filename().string();
+  const fs::path old =
+      name.starts_with(kOld) || name.starts_with(kTemporary)
+          ? folder
+          : folder.parent_path() / (std::string(kOld) + name + "-" + std::to_string(getpid()));
+  std::error_code failed;
+  fs::rename(folder, old, failed);
+  fs::remove_all(old, failed);
+  return true;
+}
+
+// What programs left that were killed.
+void RemoveLeft(const std::string& folder, std::initializer_list<std::string_view> beginnings) {
+  std::vector<fs::path> left;
+  std::error_code failed;
+  for (fs::directory_iterator at(folder, failed), end; !failed && at != end; at.increment(failed)) {
+    const std::string name = at->path().filename().string();
+    struct stat info{};
+    const bool is_own = lstat(at->path().c_str(), &info) == 0 && info.st_uid == geteuid();
+    for (const std::string_view beginning : beginnings)
+      if (is_own && name.starts_with(beginning)) left.push_back(at->path());
+  }
+  for (const fs::path& each : left) RemoveUnused(each);
 }
 
 // What a bundle's files take on the disk.
@@ -48,11 +106,6 @@ struct Kept {
   uint64_t bytes = 0;
 };
 
-bool IsInUse(const fs::path& folder) {
-  const Descriptor lock(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  return *lock >= 0 && flock(*lock, LOCK_EX | LOCK_NB) != 0;
-}
-
 }  // namespace
 
 BundleFolders::BundleFolders(const std::string& cache, uint64_t most_bytes)
@@ -64,22 +117,24 @@ bool BundleFolders::IsUsable() const {
          exists;
 }
 
-Result<std::string> BundleFolders::New() const { return MakeNew(folder_ + "/.new-XXXXXX"); }
+Result<BundleFolders::Locked> BundleFolders::New() const {
+  RemoveLeft(folder_, {kNew, kOld});
+  return MakeNew(folder_ + "/" + std::string(kNew));
+}
 
-Result<std::string> BundleFolders::NewTemporary() {
-  const char* const folder = std::getenv("TMPDIR");
-  return MakeNew(std::string(folder == nullptr || *folder == '\0' ? "/tmp" : folder) +
-                 "/flowback-bundle-XXXXXX");
+Result<BundleFolders::Locked> BundleFolders::NewTemporary() {
+  const char* const given = std::getenv("TMPDIR");
+  const std::string folder = given == nullptr || *given == '\0' ? "/tmp" : given;
+  RemoveLeft(folder, {kTemporary});
+  return MakeNew(folder + "/" + std::string(kTemporary));
 }
 
 Descriptor BundleFolders::LockForUse(const std::string& folder) {
-  Descriptor lock(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  Descriptor lock = LockOf(folder, LOCK_SH);
   if (*lock < 0) return lock;
-  flock(*lock, LOCK_SH);
   futimens(*lock, nullptr);  // used now
   // What was removed before it was locked is not there.
-  struct stat info{};
-  return stat(folder.c_str(), &info) == 0 ? std::move(lock) : Descriptor();
+  return IsThere(folder) ? std::move(lock) : Descriptor();
 }
 
 void BundleFolders::Trim(const std::string& newest) const {
@@ -97,9 +152,7 @@ void BundleFolders::Trim(const std::string& newest) const {
   std::ranges::sort(all, {}, &Kept::used);
   for (const Kept& kept : all) {
     if (bytes <= most_bytes_) return;
-    if (IsInUse(kept.folder)) continue;
-    fs::remove_all(kept.folder, failed);
-    bytes -= kept.bytes;
+    if (RemoveUnused(kept.folder)) bytes -= kept.bytes;
   }
 }
 

@@ -21,9 +21,15 @@ class BundleFolders {
   // Makes it where it is absent. False: nothing can be kept there.
   bool IsUsable() const;
   const std::string& folder() const { return folder_; }
-  // A new folder in it, or one for temporary files, for the user alone. Errors: kSystem.
-  Result<std::string> New() const;
-  static Result<std::string> NewTemporary();
+  // A folder, in use as long as the lock is held, whatever its name becomes.
+  struct Locked {
+    std::string path;
+    Descriptor lock;
+  };
+  // A new folder in it, or one for temporary files, for the user alone. What was left of those of
+  // programs that were killed goes. Errors: kSystem.
+  Result<Locked> New() const;
+  static Result<Locked> NewTemporary();
   // Removes those used longest ago, but not `newest`, while there are more bytes than there may be.
   void Trim(const std::string& newest) const;
 

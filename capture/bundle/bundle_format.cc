@@ -9,6 +9,7 @@ namespace {
 
 constexpr size_t kLongestPart = 255;
 constexpr size_t kLongestName = 4096;
+constexpr size_t kMostParts = 64;
 
 bool IsPart(std::string_view part) {
   return !part.empty() && part.size() <= kLongestPart && part != "." && part != ".." &&
@@ -25,9 +26,9 @@ bool IsMemberName(std::string_view name) {
   if (first == std::string_view::npos ||
       std::ranges::find(kFolders, name.substr(0, first)) == kFolders.end())
     return false;
-  while (!name.empty()) {
+  for (size_t parts = 1; !name.empty(); ++parts) {
     const size_t end = std::min(name.find('/'), name.size());
-    if (!IsPart(name.substr(0, end)) || end + 1 == name.size()) return false;
+    if (parts > kMostParts || !IsPart(name.substr(0, end)) || end + 1 == name.size()) return false;
     name.remove_prefix(std::min(end + 1, name.size()));
   }
   return true;

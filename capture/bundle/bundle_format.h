@@ -38,8 +38,9 @@ inline constexpr size_t kFrame = size_t{8} << 20;
 
 // What is unpacked at most: a larger bundle, or one with more members, is not a recording's.
 inline constexpr uint64_t kAlwaysAllowed = uint64_t{1} << 30;
-inline constexpr uint64_t kMostRatio = 1000;  // unpacked to packed bytes, above kAlwaysAllowed
-inline constexpr size_t kMostMembers = 200'000;
+inline constexpr uint64_t kMostRatio = 1000;     // unpacked to packed bytes, above kAlwaysAllowed
+inline constexpr size_t kMostMembers = 200'000;  // and as many folders
+inline constexpr uint64_t kMostNames = uint64_t{16} << 20;  // bytes of all names
 // Of the manifest and the index, which are read into memory.
 inline constexpr uint64_t kMostText = uint64_t{64} << 20;
 
@@ -55,6 +56,7 @@ struct Manifest {
   std::string input;               // the recording's path when it was packed
   std::string recording;           // the member or folder that it is
   std::vector<std::string> cores;  // members
+  bool redacted = false;           // they have registers and stacks only
   std::string kallsyms;            // a member; empty: there is none
   std::string kcore;
 };

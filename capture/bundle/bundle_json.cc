@@ -36,6 +36,11 @@ uint64_t NumberOf(const JsonValue& object, std::string_view key) {
   return is_number ? value->number : 0;
 }
 
+bool IsTrue(const JsonValue& object, std::string_view key) {
+  const JsonValue* const value = object.Find(key);
+  return value != nullptr && value->kind == JsonValue::Kind::kBoolean && value->number == 1;
+}
+
 const std::vector<JsonValue>& ItemsOf(const JsonValue& object, std::string_view key) {
   static const std::vector<JsonValue> none;
   const JsonValue* const value = object.Find(key);
@@ -53,11 +58,9 @@ Result<JsonValue> Parse(Bytes text, const std::string& path, std::string_view me
 }  // namespace
 
 std::string ManifestJson(const Manifest& manifest) {
-  Json json = {{"schema", kSchema},
-               {"made_by", manifest.made_by},
-               {"input", manifest.input},
-               {"recording", manifest.recording},
-               {"cores", manifest.cores}};
+  Json json = {{"schema", kSchema},       {"made_by", manifest.made_by},
+               {"input", manifest.input}, {"recording", manifest.recording},
+               {"cores", manifest.cores}, {"redacted", manifest.redacted}};
   if (!manifest.kallsyms.empty()) json["kallsyms"] = manifest.kallsyms;
   if (!manifest.kcore.empty()) json["kcore"] = manifest.kcore;
   return Dump(json);
@@ -80,6 +83,7 @@ Result<Manifest> ParseManifest(Bytes text, const std::string& path) {
                     .input = TextOf(*json, "input"),
                     .recording = TextOf(*json, "recording"),
                     .cores = {},
+                    .redacted = IsTrue(*json, "redacted"),
                     .kallsyms = TextOf(*json, "kallsyms"),
                     .kcore = TextOf(*json, "kcore")};
   for (const JsonValue& core : ItemsOf(*json, "cores")) manifest.cores.push_back(core.text);

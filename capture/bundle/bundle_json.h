@@ -20,8 +20,8 @@ struct IndexedMember : Member {
 std::string ManifestJson(const Manifest& manifest);
 std::string IndexJson(const std::vector<IndexedMember>& members);
 
-// Errors: kUnreadable where the text is none or of a later version, or names what no member may be
-// named. `path` is the bundle's, for messages.
+// Errors: kUnreadable if the text is not such JSON or is of a later version, or if it has a name
+// that no member may have. `path` is the bundle's, for messages.
 Result<Manifest> ParseManifest(Bytes text, const std::string& path);
 Result<std::vector<IndexedMember>> ParseIndex(Bytes text, const std::string& path);
 

@@ -74,7 +74,7 @@ class BundleWalk {
       *bytes = next->data();
       return static_cast<la_ssize_t>(next->size());
     }
-    archive_set_error(reader, EIO, "the bundle can't be read on");
+    archive_set_error(reader, EIO, "the bundle cannot be read on");
     return -1;
   }
 
@@ -113,31 +113,47 @@ class BundleWalk {
     last_ = member.name;
     if (Status status = visitor_.OnMember(member, archive_entry_mtime(entry)); !status)
       return status;
-    return TakeContent();
+    return TakeContent(member);
   }
 
   Status Check(archive_entry* entry, const Member& member) {
     if (archive_entry_filetype(entry) != AE_IFREG || archive_entry_hardlink(entry) != nullptr)
-      return Fail(Refused("its member '" + member.name + "' is no file: a link or a device"));
+      return Fail(Refused("its member '" + member.name + "' is a link or a device, not a file"));
     if (!IsMemberName(member.name))
-      return Fail(Refused("has a member named '" + member.name + "', as no bundle has"));
+      return Fail(Refused("has a member named '" + member.name + "', which no bundle has"));
     if (member.size > most_)
       return Fail(Refused("its member '" + member.name + "' is said to have " +
                           std::to_string(member.size) + " bytes, more than a bundle of its size"));
     if (names_.size() >= kMostMembers)
       return Fail(Refused("has more than " + std::to_string(kMostMembers) + " members"));
+    name_bytes_ += member.name.size();
+    if (name_bytes_ > kMostNames)
+      return Fail(Refused("has names of more than " + std::to_string(kMostNames) + " bytes"));
     if (!names_.insert(member.name).second)
       return Fail(Refused("has two members named '" + member.name + "'"));
-    return {};
+    return CheckFolders(member.name);
+  }
+  // None of the folders that it lies in is a file, and it is not a folder.
+  Status CheckFolders(const std::string& name) {
+    if (folders_.contains(name))
+      return Fail(Refused("its member '" + name + "' is a file and a folder"));
+    for (size_t end = name.find('/'); end != std::string::npos; end = name.find('/', end + 1)) {
+      const std::string folder = name.substr(0, end);
+      if (names_.contains(folder))
+        return Fail(Refused("its member '" + folder + "' is a file and a folder"));
+      folders_.insert(folder);
+    }
+    if (folders_.size() <= kMostMembers) return {};
+    return Fail(Refused("has more than " + std::to_string(kMostMembers) + " folders"));
   }
 
-  Status TakeContent() {
+  Status TakeContent(const Member& member) {
     for (;;) {
       const void* bytes = nullptr;
       size_t size = 0;
       la_int64_t offset = 0;
       const int got = archive_read_data_block(archive_, &bytes, &size, &offset);
-      if (got == ARCHIVE_EOF) return {};
+      if (got == ARCHIVE_EOF) return visitor_.OnContent(member.size, {});
       if (got < ARCHIVE_WARN) {
         stopped_ = true;
         return {};
@@ -156,6 +172,8 @@ class BundleWalk {
   size_t zeros_ = 0;  // at the end of what has been unpacked
   archive* archive_;
   std::set<std::string> names_;
+  std::set<std::string> folders_;
+  uint64_t name_bytes_ = 0;
   std::string last_;
   bool stopped_ = false;
   std::optional<Error> damage_;   // of the compressed bytes

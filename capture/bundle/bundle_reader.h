@@ -18,7 +18,8 @@ class MemberVisitor {
   virtual ~MemberVisitor() = default;
   // `seconds`: of its last change, since 1970.
   virtual Status OnMember(const Member& member, int64_t seconds) = 0;
-  // A part of its content, in order; what lies between parts is zeros.
+  // A part of its content, in order; what lies between parts is zeros. The last part of a member
+  // that is whole is an empty one at its end.
   virtual Status OnContent(uint64_t offset, Bytes content) = 0;
 };
 

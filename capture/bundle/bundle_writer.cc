@@ -98,7 +98,7 @@ class BundleWriter::Impl {
     if (!status_) return status_;
     const char* const why = archive_error_string(archive_);
     return Fail(ErrorCode::kSystem,
-                std::string("the archive can't be written: ") + (why == nullptr ? "" : why));
+                std::string("the archive cannot be written: ") + (why == nullptr ? "" : why));
   }
 
   FrameWriter frames_;

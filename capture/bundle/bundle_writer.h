@@ -28,7 +28,7 @@ class BundleWriter {
   // The content is the pieces, one behind the other. `seconds`: of its last change, since 1970.
   // REQUIRES: IsMemberName(name); no other member has it.
   Status Add(const std::string& name, std::span<const Bytes> pieces, int64_t seconds);
-  // Errors: also kUnreadable and kPermission where the file can't be read to its end.
+  // Errors: also kUnreadable and kPermission where the file cannot be read to its end.
   Status AddFile(const std::string& name, const std::string& path);
   // The index and the seek table. Errors: also kUnsupported where the bundle has become one that
   // nobody would unpack (MostUnpacked).

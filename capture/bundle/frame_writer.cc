@@ -21,7 +21,7 @@ void AppendWord(std::vector<uint8_t>& out, uint32_t word) {
 }
 
 Error NoMemory(size_t code) {
-  return {ErrorCode::kSystem, std::string("zstd can't compress: ") + ZSTD_getErrorName(code)};
+  return {ErrorCode::kSystem, std::string("zstd cannot compress: ") + ZSTD_getErrorName(code)};
 }
 
 }  // namespace

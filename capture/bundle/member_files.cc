@@ -50,7 +50,7 @@ MemberFiles::~MemberFiles() = default;
 Error MemberFiles::CannotWrite() const {
   const std::string problem = std::strerror(errno);
   const std::string name = members_.empty() ? folder_ : folder_ + "/" + members_.back().name;
-  return Error(ErrorCode::kSystem, name + ": the bundle can't be unpacked there: " + problem)
+  return Error(ErrorCode::kSystem, name + ": the bundle cannot be unpacked there: " + problem)
       .Remedy(
           "make room there, or name a folder with room: --cache-dir FOLDER; with --no-cache "
           "TMPDIR=FOLDER");
@@ -62,6 +62,8 @@ Status MemberFiles::OnMember(const Member& member, int64_t seconds) {
   const std::string path = folder_ + "/" + member.name;
   std::error_code failed;
   std::filesystem::create_directories(std::filesystem::path(path).parent_path(), failed);
+  errno = failed.value();
+  if (failed) return Fail(CannotWrite());
   file_ = Descriptor(
       open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, kFileMode));
   seconds_ = seconds;

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -29,7 +30,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t kHead = size_t{64} << 10;
+constexpr size_t kHead = (size_t{128} << 10) + 64;  // what the largest block of a frame takes
 
 std::vector<uint8_t> ContentOf(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
@@ -48,6 +49,21 @@ std::string NameOf(const MappedFile& file) {
   PutContent(numbers, file.bytes());
   const std::vector<uint8_t> all = numbers.Take();
   return Hex(ContentHash(all)).substr(2) + Hex(ContentHash(all, 1)).substr(2);
+}
+
+size_t CountFiles(const std::string& folder) {
+  size_t count = 0;
+  std::error_code failed;
+  for (fs::recursive_directory_iterator at(folder, failed), end; !failed && at != end;
+       at.increment(failed))
+    count += at->is_regular_file(failed) ? 1 : 0;
+  return count;
+}
+
+// As many files as an unpacked bundle has: also without an index of its own it gets one.
+size_t FilesOf(const std::vector<Member>& members) {
+  const bool has_index = std::ranges::find(members, kIndex, &Member::name) != members.end();
+  return members.size() + (has_index ? 0 : 1);
 }
 
 }  // namespace
@@ -92,21 +108,23 @@ Status UnpackedBundle::Unpack(const UnpackPlace& place) {
       kept = folders.folder() + "/" + name;
   }
   if (!kept.empty() && FindKept(kept)) return {};
-  Result<std::string> folder = kept.empty() ? BundleFolders::NewTemporary() : folders.New();
+  auto folder = kept.empty() ? BundleFolders::NewTemporary() : folders.New();
   if (!folder) return Fail(folder.error());
-  if (Status status = UnpackInto(*folder); !status) return status;
+  lock_ = std::move(folder->lock);
+  if (Status status = UnpackInto(folder->path); !status) return status;
   if (!kept.empty() && !damage_) KeepAs(kept);
   folders.Trim(folder_);
   return {};
 }
 
-// It is whole if the index is there, which is written last.
+// It is whole if all files are there; the index is written last.
 bool UnpackedBundle::FindKept(const std::string& folder) {
   Descriptor lock = BundleFolders::LockForUse(folder);
   if (*lock < 0) return false;
   const auto members = ParseIndex(ContentOf(folder + "/" + std::string(kIndex)), path_);
   if (!members) return false;
   members_.assign(members->begin(), members->end());
+  if (CountFiles(folder) != FilesOf(members_)) return false;
   folder_ = folder;
   lock_ = std::move(lock);
   return true;
@@ -134,10 +152,11 @@ void UnpackedBundle::KeepAs(const std::string& folder) {
   std::ofstream file(folder_ + "/" + std::string(kIndex), std::ios::binary | std::ios::trunc);
   file << index;
   file.close();
-  if (!file || std::rename(folder_.c_str(), folder.c_str()) != 0) return;
+  if (!file || index.size() > kMostText || CountFiles(folder_) != FilesOf(members_) ||
+      std::rename(folder_.c_str(), folder.c_str()) != 0)
+    return;
   removes_ = false;
   folder_ = folder;
-  lock_ = BundleFolders::LockForUse(folder);
 }
 
 Status UnpackedBundle::ReadManifest() {

@@ -40,7 +40,7 @@ class UnpackedBundle {
   uint64_t packed_bytes() const { return packed_bytes_; }  // its size
   const Manifest& manifest() const { return manifest_; }
   const std::vector<Member>& members() const { return members_; }
-  // What of it can't be read; empty: it is whole.
+  // What of it cannot be read; empty: it is whole.
   const std::optional<Error>& damage() const { return damage_; }
   // Whether the member, or the folder of members, was unpacked.
   bool Has(const std::string& member) const;

@@ -18,7 +18,7 @@ Json HexOrNull(const std::optional<uint64_t>& value) {
   return value ? Json(Hex(*value)) : Json(nullptr);
 }
 
-Json PlaceJson(const CodePlace& place) {
+Json PlaceJson(const CrashPlace& place) {
   return {{"address", Hex(place.address)},
           {"function", TextOrNull(place.function)},
           {"offset", place.function.empty() ? Json(nullptr) : Json(place.offset)},

@@ -26,7 +26,7 @@ std::string AddressWords(const CrashReport& report) {
 }
 
 std::string FaultPlace(const CrashReport& report) {
-  const CodePlace& place = report.fault ? report.fault->place : report.threads.front().place;
+  const CrashPlace& place = report.fault ? report.fault->place : report.threads.front().place;
   return PlaceWords(place);
 }
 
@@ -107,7 +107,7 @@ std::string KindWords(const CrashReport& report) {
 
 }  // namespace
 
-std::string PlaceWords(const CodePlace& place) {
+std::string PlaceWords(const CrashPlace& place) {
   std::string words =
       place.function.empty()
           ? fmt::format("[{}]", place.object.empty() ? Hex(place.address)

@@ -105,7 +105,7 @@ class CrashWriter {
   void WriteLast(const CrashThread& thread) {
     WriteCalls(thread);
     if (!thread.lines.empty()) out_ += "\nThe last lines that it executed:\n";
-    for (const CodePlace& place : thread.lines) Line(LineWords(place));
+    for (const CrashPlace& place : thread.lines) Line(LineWords(place));
     if (!thread.instructions.empty()) out_ += "\nThe last instructions that it executed:\n";
     for (const CrashInstruction& one : thread.instructions)
       Line(fmt::format("#{} {:#x}  {}  {}", one.number, one.place.address, one.text,
@@ -118,7 +118,7 @@ class CrashWriter {
     unsigned least = UINT32_MAX;
     for (const LastCall& call : thread.calls) least = std::min(least, call.depth);
     for (const LastCall& call : thread.calls) {
-      const CodePlace place = PlaceOf(session_, call.space, call.entry, false);
+      const CrashPlace place = PlaceOf(session_, call.space, call.entry, false);
       std::string name = place.function.empty() ? PlaceWords(place) : place.function;
       if (name.ends_with("@plt")) name.resize(name.size() - std::string_view("@plt").size());
       Line(fmt::format("{:>10} {:>9}  {}{}{}", Before(call.tsc), call.end_number - call.number,
@@ -128,7 +128,7 @@ class CrashWriter {
   }
 
   // With the text of the line, where the source is here.
-  std::string LineWords(const CodePlace& place) {
+  std::string LineWords(const CrashPlace& place) {
     std::string words = PlaceWords(place);
     const std::string_view text = session_.lines().Text(place.file, place.line);
     if (!text.empty()) words += "  " + Printable(text);

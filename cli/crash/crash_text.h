@@ -11,7 +11,7 @@
 namespace flowback::cli {
 
 // "parse (srv.cc:41)"; "[srv+0x1234]" where no function is known.
-std::string PlaceWords(const CodePlace& place);
+std::string PlaceWords(const CrashPlace& place);
 // Who died, how, where and, as far as it is proven, why.
 std::string FirstSentence(const CrashReport& report);
 

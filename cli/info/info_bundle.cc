@@ -20,7 +20,9 @@ void AppendBundle(const InfoReport& report, std::string& out) {
                      packed->members().size(), packed->packed_bytes(), bytes);
   if (packed->damage()) out += fmt::format("  {}\n", Printable(packed->damage()->message()));
   if (!packed->manifest().cores.empty())
-    out += "  it has a core dump: memory of the program, which may hold secrets\n";
+    out += packed->manifest().redacted
+               ? "  it has a core dump's registers and stacks, which may hold secrets\n"
+               : "  it has a core dump: memory of the program, which may hold secrets\n";
   for (const bundle::Member& member : packed->members())
     out += fmt::format("{:>14}  {}\n", member.size, Printable(member.name));
 }

@@ -14,7 +14,7 @@ void AddPackOptions(CLI::App& app, PackOptions& options, ReaderWords&) {
   app.add_flag("--strip-source", options.strip_source, "leave source files out");
   app.add_flag("--no-core", options.no_core, "leave core dumps out");
   app.add_flag("--redact", options.redact,
-               "of core dumps pack registers and stacks only: no other memory");
+               "pack only registers and stacks of core dumps, no other memory");
 }
 
 }  // namespace

@@ -40,6 +40,10 @@ class PackJob final : public ReadingJob {
 };
 
 Status PackJob::Prepare() {
+  const std::string& input = opened_.options().open.input;
+  if (options_.reader.output.empty() && (input.starts_with("/dev/") || input.starts_with("/proc/")))
+    return Fail(Error(ErrorCode::kUsage, "pack: the recording has no name to name the bundle after")
+                    .Remedy("-o FILE"));
   if (Status status = opened_.OpenTrace(); !status) return status;
   if (Status status = opened_.OpenCode(); !status) return status;
   Result<BundleFiles> files =
@@ -47,6 +51,7 @@ Status PackJob::Prepare() {
   if (!files) return Fail(files.error());
   files_ = *std::move(files);
   files_.manifest.made_by = options_.made_by;
+  files_.manifest.redacted = options_.redact;
   return {};
 }
 

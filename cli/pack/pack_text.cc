@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "replay/writers/text/json.h"
+#include "replay/writers/text/printable.h"
 
 namespace flowback::cli {
 namespace {
@@ -42,9 +43,9 @@ PackReport::Sum PackReport::Total() const {
 
 std::string PackText(const PackReport& report) {
   const PackReport::Sum total = report.Total();
-  std::string text =
-      fmt::format("{} has {} of {} in {} ({}):\n", report.output, FilesText(total.files),
-                  report.input, SizeText(report.packed_bytes), SizeText(total.bytes) + " unpacked");
+  std::string text = fmt::format(
+      "{} has {} of {} in {} ({}):\n", Printable(report.output), FilesText(total.files),
+      Printable(report.input), SizeText(report.packed_bytes), SizeText(total.bytes) + " unpacked");
   for (size_t i = 0; i < kPackedKinds; ++i)
     if (const PackReport::Sum& sum = report.kinds[i]; sum.files != 0)
       text += fmt::format("  {:<12} {:>6}  {:>9}\n", Name(static_cast<PackedKind>(i)), sum.files,
@@ -54,8 +55,8 @@ std::string PackText(const PackReport& report) {
         "A core dump holds all that the program had in memory, secrets too: --redact packs its "
         "registers and stacks only.\n";
   if (!report.cores.empty() && report.redacted)
-    text += "Of the core dump's memory it has the stacks only.\n";
-  return text + fmt::format("flowback info {} lists its files.\n", report.output);
+    text += "The core dump has registers and stacks only.\n";
+  return text + fmt::format("flowback info {} lists its files.\n", Printable(report.output));
 }
 
 std::string PackJson(const PackReport& report) {

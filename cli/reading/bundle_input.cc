@@ -14,7 +14,7 @@ Status UseBundleInput(ReaderOptions& options) {
   const Error& damage = *options.bundle->damage();
   std::string problem = damage.message();
   if (damage.offset()) problem += " at offset " + std::to_string(*damage.offset());
-  Warn(problem + "; what is before that is used", {damage.remedy()});
+  Warn(problem + "; flowback uses the part before it", {damage.remedy()});
   return {};
 }
 

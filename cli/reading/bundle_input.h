@@ -9,7 +9,7 @@
 
 namespace flowback::cli {
 
-// As UseBundle; warns of what can't be read of it.
+// As UseBundle; warns of what cannot be read of it.
 Status UseBundleInput(ReaderOptions& options);
 
 // The options for another input, which may be a bundle or not: nothing in them is of a bundle that

@@ -23,6 +23,7 @@ bool IsRecording(const std::string& path) { return IsPerfMagic(HeadOf(path)); }
 std::string_view WhatIsPrecious(const std::string& path) {
   const std::string head = HeadOf(path);
   if (IsPerfMagic(head)) return "a recording";
+  if (head.starts_with("\x28\xb5\x2f\xfd")) return "a bundle, or another file compressed by zstd,";
   return head.starts_with(
              "\x7f"
              "ELF")

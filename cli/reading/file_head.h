@@ -9,7 +9,7 @@ namespace flowback::cli {
 
 // A file of perf's format, of either byte order.
 bool IsRecording(const std::string& path);
-// "a recording" or "an ELF file"; empty where the file is neither, or can't be read.
+// "a recording", "an ELF file" or the like; empty where the file is none, or cannot be read.
 std::string_view WhatIsPrecious(const std::string& path);
 
 }  // namespace flowback::cli

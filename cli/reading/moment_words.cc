@@ -21,7 +21,7 @@ Result<NamedMoment> Instruction(const std::string& option, const std::string& wo
   const char* const end = word.data() + word.size();
   const auto [rest, code] = std::from_chars(word.data() + 1, end, moment.value);
   if (code == std::errc() && rest == end) return moment;
-  return Fail(Error(ErrorCode::kUsage, fmt::format("{}: can't understand '{}'", option, word))
+  return Fail(Error(ErrorCode::kUsage, fmt::format("{}: cannot understand '{}'", option, word))
                   .Remedy(option + " '#7': before the instruction with 7 of its thread before it"));
 }
 

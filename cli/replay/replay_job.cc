@@ -23,7 +23,7 @@ namespace {
 std::vector<std::string> GdbWords(const ReplayOptions& options) {
   std::vector<std::string> words = options.gdb_words;
   if (const std::string& root = options.reader.search.symfs; !root.empty())
-    words.insert(words.begin(), {"-iex", "directory " + root});
+    words.insert(words.begin(), {"-iex", "directory \"" + root + "\""});
   return words;
 }
 

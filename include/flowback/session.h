@@ -59,7 +59,7 @@ struct SessionOptions {
   unsigned threads = 0;               // that decode; 0: one for each processor
   size_t in_flight = 0;               // decoded segments in memory; 0: as many as are useful
   bool index = true;                  // the cache may hold indexes, sums and timelines, too
-  // Which `open` and `search` name files of, once the input was found to be one; else null.
+  // The bundle that the files in `open` and `search` come from; null: the input is no bundle.
   std::shared_ptr<const bundle::UnpackedBundle> bundle = nullptr;
 
   // Returns the name of the input for messages: a path, as given.

@@ -44,8 +44,8 @@ constexpr std::array kEnding = {
     EndingFunction{"__cxa_rethrow", CrashKind::kException},
 };
 
-CrashKind OfAbort(const std::vector<CodePlace>& frames) {
-  for (const CodePlace& frame : frames)
+CrashKind OfAbort(const std::vector<CrashPlace>& frames) {
+  for (const CrashPlace& frame : frames)
     for (const EndingFunction& ending : kEnding)
       if (frame.function == ending.name) return ending.kind;
   return CrashKind::kAbort;
@@ -87,7 +87,7 @@ CrashKind KindOf(const DeathFacts& facts) {
   }
 }
 
-std::vector<std::string> RecursionOf(const std::vector<CodePlace>& frames) {
+std::vector<std::string> RecursionOf(const std::vector<CrashPlace>& frames) {
   constexpr size_t kMostSkipped = 64, kLongest = 64, kRepeats = 4;
   const auto repeats = [&](size_t from, size_t round) {
     if (from + round * kRepeats > frames.size()) return false;
@@ -108,7 +108,7 @@ std::vector<std::string> RecursionOf(const std::vector<CodePlace>& frames) {
   return {};
 }
 
-bool IsOfEnding(const CodePlace& frame) {
+bool IsOfEnding(const CrashPlace& frame) {
   constexpr std::array<std::string_view, 4> kLibraries = {"libc.so", "libstdc++.so", "libgcc_s.so",
                                                           "ld-linux"};
   const size_t slash = frame.object.rfind('/');

@@ -16,16 +16,16 @@ struct DeathFacts {
   bool has_code = true;   // where the thread stood
   bool on_stack = false;  // the access that failed is relative to the stack or frame pointer
   std::optional<uint64_t> stack_pointer{};
-  const std::vector<CodePlace>& frames;  // the innermost first
+  const std::vector<CrashPlace>& frames;  // the innermost first
 };
 
 CrashKind KindOf(const DeathFacts& facts);
 
 // The functions of the round of calls that the innermost frames repeat; empty: there is none.
-std::vector<std::string> RecursionOf(const std::vector<CodePlace>& frames);
+std::vector<std::string> RecursionOf(const std::vector<CrashPlace>& frames);
 
 // Whether the function is the C or C++ library's part of ending a program because of a check: not
 // the one that the check is about.
-bool IsOfEnding(const CodePlace& frame);
+bool IsOfEnding(const CrashPlace& frame);
 
 }  // namespace flowback

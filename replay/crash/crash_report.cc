@@ -140,7 +140,7 @@ class Reporter {
 
   void TellKind(size_t dying) {
     if (!report_.end) return;
-    const std::vector<CodePlace> frames = FramesOf(input_.session, report_.threads.front().stack);
+    const std::vector<CrashPlace> frames = FramesOf(input_.session, report_.threads.front().stack);
     std::optional<uint64_t> stack_pointer;
     if (input_.core != nullptr)
       stack_pointer = input_.core->Register(report_.threads.front().tid, "rsp");
@@ -150,11 +150,14 @@ class Reporter {
                            .stack_pointer = stack_pointer,
                            .frames = frames});
     report_.depth = frames.size();
-    const auto is_own = [](const CodePlace& frame) {
-      return !IsOfEnding(frame) && !frame.function.empty();
-    };
-    if (const auto own = std::ranges::find_if(frames, is_own); own != frames.end())
-      report_.cause = *own;
+    // With a source line, if any frame has one.
+    for (const bool with_line : {true, false}) {
+      const auto is_own = [with_line](const CrashPlace& frame) {
+        return !IsOfEnding(frame) && (with_line ? frame.line != 0 : !frame.function.empty());
+      };
+      const auto own = std::ranges::find_if(frames, is_own);
+      if (own != frames.end() && !report_.cause) report_.cause = *own;
+    }
     if (report_.kind == CrashKind::kStackOverflow) report_.recursion = RecursionOf(frames);
     if (report_.kind == CrashKind::kException) TellThrow(dying);
   }
@@ -172,7 +175,7 @@ class Reporter {
         known->second = PlaceOf(input_.session, call.space, call.entry, false)
                             .function.starts_with("__cxa_throw");
       if (!known->second) continue;
-      CodePlace site = PlaceOf(input_.session, call.space, call.site, false);
+      CrashPlace site = PlaceOf(input_.session, call.space, call.site, false);
       if (!IsOfEnding(site)) report_.thrown = std::move(site);
     }
   }

@@ -22,7 +22,7 @@
 namespace flowback {
 
 // A place in the code, in words.
-struct CodePlace {
+struct CrashPlace {
   uint64_t address = 0;
   std::string function;  // empty: not known
   uint64_t offset = 0;   // in the function, where that is not inlined
@@ -64,7 +64,7 @@ struct CrashOperand {
 struct CrashInstruction {
   uint64_t number = 0;  // of the thread's, from 0
   uint64_t tsc = 0;     // 0: not known
-  CodePlace place;
+  CrashPlace place;
   std::string text;
 };
 
@@ -86,10 +86,10 @@ struct CrashThread {
   std::string name;
   ThreadState state = ThreadState::kRunning;
   uint64_t tsc = 0;  // of its place; 0: not known
-  CodePlace place;   // where it stands
+  CrashPlace place;  // where it stands
   ThreadStack stack;
   std::vector<LastCall> calls;                 // that it made or returned from last, by their begin
-  std::vector<CodePlace> lines;                // of the source that it executed last, in order
+  std::vector<CrashPlace> lines;               // of the source that it executed last, in order
   std::vector<CrashInstruction> instructions;  // that it executed last, in order
 };
 
@@ -102,10 +102,10 @@ struct CrashReport {
   std::optional<CrashInstruction> fault;
   bool writes = false;  // the access that failed is a store
   std::vector<CrashOperand> operands;
-  std::optional<CrashWhy> why;      // of the register that the bad address came from, or --why's
-  std::optional<CodePlace> cause;   // the program's own frame that a check's failure is told of
-  std::optional<CodePlace> thrown;  // where the exception came from
-  uint64_t depth = 0;               // of the dying thread's stack
+  std::optional<CrashWhy> why;       // of the register that the bad address came from, or --why's
+  std::optional<CrashPlace> cause;   // the program's own frame that a check's failure is told of
+  std::optional<CrashPlace> thrown;  // where the exception came from
+  uint64_t depth = 0;                // of the dying thread's stack
   // Of a stack that overflowed: the functions that call each other again and again, each once, in
   // the order of the calls. Empty: no such round was found.
   std::vector<std::string> recursion;
@@ -132,6 +132,6 @@ Result<CrashReport> MakeCrashReport(const CrashInput& input, const CrashOptions&
 
 // The place of an address in words; `is_return`: it is where a call returns to, and the call is
 // meant.
-CodePlace PlaceOf(Session& session, const AddressSpace* space, uint64_t address, bool is_return);
+CrashPlace PlaceOf(Session& session, const AddressSpace* space, uint64_t address, bool is_return);
 
 }  // namespace flowback

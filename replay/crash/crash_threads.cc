@@ -56,12 +56,12 @@ class LastExecuted {
     std::ranges::reverse(instructions);
   }
 
-  std::vector<CodePlace> lines;
+  std::vector<CrashPlace> lines;
   std::vector<CrashInstruction> instructions;
 
  private:
   void Add(const CursorInstruction& executed, uint64_t number) {
-    CodePlace place = PlaceOf(session_, executed.space, executed.address, false);
+    CrashPlace place = PlaceOf(session_, executed.space, executed.address, false);
     if (instructions.size() < most_)
       instructions.push_back(
           {.number = number, .tsc = executed.tsc, .place = place, .text = TextOf(executed)});
@@ -83,8 +83,8 @@ class LastExecuted {
 
 }  // namespace
 
-CodePlace PlaceOf(Session& session, const AddressSpace* space, uint64_t address, bool is_return) {
-  CodePlace place;
+CrashPlace PlaceOf(Session& session, const AddressSpace* space, uint64_t address, bool is_return) {
+  CrashPlace place;
   place.address = address;
   if (space == nullptr || address == 0) return place;
   StackNames names = StackNamesOf(session);
@@ -98,8 +98,8 @@ CodePlace PlaceOf(Session& session, const AddressSpace* space, uint64_t address,
   return place;
 }
 
-std::vector<CodePlace> FramesOf(Session& session, const ThreadStack& stack) {
-  std::vector<CodePlace> places;
+std::vector<CrashPlace> FramesOf(Session& session, const ThreadStack& stack) {
+  std::vector<CrashPlace> places;
   for (const StackFrame& frame : stack.frames)
     places.push_back(PlaceOf(session, frame.space, frame.address, !frame.is_exact));
   return places;

@@ -13,6 +13,6 @@ Result<CrashThread> ThreadAt(const CrashInput& input, size_t thread, bool at_end
                              const CrashOptions& options);
 
 // The stack's frames as places, the innermost first; of each the innermost inlined function.
-std::vector<CodePlace> FramesOf(Session& session, const ThreadStack& stack);
+std::vector<CrashPlace> FramesOf(Session& session, const ThreadStack& stack);
 
 }  // namespace flowback

@@ -24,11 +24,11 @@ bool IsStub(const CursorInstruction& last, uint64_t instructions) {
 }
 
 // The calls and returns that led to the cursor's place, the oldest first.
-std::vector<Transfer> TransfersBefore(ThreadCursor& cursor, uint64_t window) {
+std::vector<Transfer> TransfersBefore(ThreadCursor& cursor, uint64_t most_instructions) {
   std::vector<Transfer> transfers;
   const uint64_t end = cursor.number();
   uint64_t behind_stub = 0;  // where the run after the one at hand leads to, if that is a stub
-  while (cursor.Previous() && end - cursor.number() <= window) {
+  while (cursor.Previous() && end - cursor.number() <= most_instructions) {
     if (cursor.kind() == ThreadCursor::Kind::kLoss || cursor.kind() == ThreadCursor::Kind::kUnknown)
       break;
     if (cursor.kind() != ThreadCursor::Kind::kInstruction) continue;
@@ -112,9 +112,10 @@ class CallTree {
 
 }  // namespace
 
-std::vector<LastCall> LastCallsBefore(ThreadCursor& cursor, uint64_t window, size_t most) {
+std::vector<LastCall> LastCallsBefore(ThreadCursor& cursor, uint64_t most_instructions,
+                                      size_t most) {
   CallTree tree(cursor.number());
-  for (const Transfer& transfer : TransfersBefore(cursor, window)) tree.Add(transfer);
+  for (const Transfer& transfer : TransfersBefore(cursor, most_instructions)) tree.Add(transfer);
   return tree.Take(most);
 }
 

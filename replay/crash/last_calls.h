@@ -24,10 +24,11 @@ struct LastCall {
   const AddressSpace* space = nullptr;
 };
 
-// Reads back from the cursor's place over at most `window` instructions. Calls are told by call and
+// Reads back from the cursor's place over at most so many instructions. Calls are told by call and
 // return instructions: a jump to another function belongs to the function that it leaves, and the
 // stub of a procedure linkage table to what it leads to. Returns at most `most` calls, by their
 // begin: those that began last, and those around them. A loss ends the list.
-std::vector<LastCall> LastCallsBefore(ThreadCursor& cursor, uint64_t window, size_t most);
+std::vector<LastCall> LastCallsBefore(ThreadCursor& cursor, uint64_t most_instructions,
+                                      size_t most);
 
 }  // namespace flowback

@@ -60,17 +60,22 @@ std::string GdbFiles::Open(std::string_view rest) {
   if (TakeHex(rest).value_or(kWriting) & kWriting) return Failed(kPermission);
   if (open_.size() >= kMostOpen) return Failed(kTooManyOpen);
   const ImageStatus* image = Find(*path);
-  // Separate debug files, too, lie under the folder that recorded paths are looked for in.
-  const std::string& root = session_.options().search.symfs;
-  const bool may_be_below = !root.empty() && path->find("..") == std::string::npos;
-  if (image == nullptr && !may_be_below) return Failed(kNoSuchFile);
-  auto file = MappedFile::Open(image != nullptr ? image->file : UnderDirectory(root, *path));
+  const std::string found = image != nullptr ? image->file : DebugFileAt(*path);
+  if (found.empty()) return Failed(kNoSuchFile);
+  auto file = MappedFile::Open(found);
   if (!file) return Failed(kNoSuchFile);
   struct stat status{};
-  const bool has_time = stat(image->file.c_str(), &status) == 0 && status.st_mtime > 0;
+  const bool has_time = stat(found.c_str(), &status) == 0 && status.st_mtime > 0;
   open_[next_] = {.bytes = *std::move(file),
                   .changed = has_time ? static_cast<uint64_t>(status.st_mtime) : 0};
   return "F" + HexNumber(next_++);
+}
+
+std::string GdbFiles::DebugFileAt(const std::string& path) const {
+  const std::string& root = session_.options().search.symfs;
+  const bool is_one = path.starts_with("/usr/lib/debug/") && path.ends_with(".debug") &&
+                      path.find("/../") == std::string::npos;
+  return is_one && !root.empty() ? UnderDirectory(root, path) : "";
 }
 
 // A program names its loader by a path of its own, which leads to the file by links that are not

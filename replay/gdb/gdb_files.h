@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The files that gdb may read: those that the recording's code came from, under the paths that the
-// recorded machine had them at, and what lies under --symfs. No other file of this machine can be
-// read.
+// recorded machine had them at, and debug files that lie under --symfs. No other file of this
+// machine can be read.
 #pragma once
 
 #include <cstdint>
@@ -28,6 +28,8 @@ class GdbFiles {
 
   // The recording's file of that path; null: there is none, or it is not usable.
   const ImageStatus* Find(const std::string& path) const;
+  // Where a separate debug file of that path lies under --symfs; empty: the path is none of one.
+  std::string DebugFileAt(const std::string& path) const;
   std::string Open(std::string_view rest);
   std::string Read(std::string_view rest) const;
   std::string Status(std::string_view rest) const;

@@ -12,6 +12,8 @@
 #include <variant>
 
 #include "base/mapped_file.h"
+#include "capture/bundle/unpacked_bundle.h"
+#include "decode/code/core_file.h"
 #include "decode/code/elf_file.h"
 #include "decode/code/image_search.h"
 #include "decode/code/kept_images.h"
@@ -38,6 +40,20 @@ bool IsFile(const std::string& path) {
   return fs::is_regular_file(path, failed);
 }
 
+// The name with all that is no printable ASCII written %XX: in the manifest it has to be text.
+std::string AsText(const std::string& name) {
+  std::string text;
+  for (const char c : name) {
+    const auto byte = static_cast<uint8_t>(c);
+    constexpr char kDigits[] = "0123456789abcdef";
+    if (byte > ' ' && byte < 0x7f && c != '%')
+      text += c;
+    else
+      (text += '%') += {kDigits[byte >> 4], kDigits[byte & 15]};
+  }
+  return text;
+}
+
 // The path under which files of it stand in the folder for files with paths; empty: it has no
 // place there.
 std::string InRoot(const std::string& path) {
@@ -62,9 +78,9 @@ class FileLister {
                       .Remedy("pack the folder by tar, and keep the command line with it"));
     std::error_code failed;
     if (!IsFile(path_) && !fs::is_directory(path_, failed))
-      return Fail(Error(ErrorCode::kUsage, path_ + ": is no file or folder, and can't be packed")
+      return Fail(Error(ErrorCode::kUsage, path_ + ": is no file or folder, and cannot be packed")
                       .Remedy("save the recording as a file and name that"));
-    AddRecording();
+    if (Status status = AddRecording(); !status) return Fail(status.error());
     AddImages();
     for (const std::string& image : images_) AddSymbols(image);
     AddCores();
@@ -74,7 +90,11 @@ class FileLister {
 
  private:
   bool Add(std::string member, const std::string& path, PackedKind kind) {
-    if (!bundle::IsMemberName(member) || !members_.insert(member).second) return false;
+    if (!bundle::IsMemberName(member)) {
+      files_.problems.push_back(path + ": a bundle cannot have a file named so");
+      return false;
+    }
+    if (!members_.insert(member).second) return false;
     files_.files.push_back({.member = std::move(member), .path = path, .kind = kind});
     return true;
   }
@@ -87,30 +107,33 @@ class FileLister {
     std::vector<fs::path> found;
     for (fs::recursive_directory_iterator at(folder, failed), end; !failed && at != end;
          at.increment(failed))
-      if (IsFile(at->path())) found.push_back(at->path());
+      if (at->is_symlink(failed))
+        files_.problems.push_back(at->path().string() + " is a link");
+      else if (IsFile(at->path()) && !bundle::IsBundle(at->path()))
+        found.push_back(at->path());
     std::ranges::sort(found);
     for (const fs::path& path : found)
       Add(member + "/" + path.lexically_relative(folder).string(), path, kind);
   }
 
-  void AddRecording() {
-    const fs::path path = fs::path(path_).lexically_normal();
-    std::string name = path.filename();
+  Status AddRecording() {
     std::error_code failed;
-    if (fs::is_directory(path, failed)) {
-      if (name.empty()) name = path.parent_path().filename();
-      member_ = std::string(bundle::kRecordingFolder) + "/" + name;
+    fs::path path = fs::absolute(path_, failed).lexically_normal();
+    if (!path.has_filename()) path = path.parent_path();
+    const bool is_folder = fs::is_directory(path, failed);
+    member_ = std::string(bundle::kRecordingFolder) + "/" + AsText(path.filename());
+    if (is_folder)
       AddBelow(path, member_, PackedKind::kRecording);
-    } else if (recording_.format.starts_with("LLDB")) {
-      member_ = std::string(bundle::kRecordingFolder) + "/" + name;
-      Add(member_, path, PackedKind::kRecording);
-      AddFilesOfLldbBundle(path.parent_path());
-    } else {
-      member_ = std::string(bundle::kRecordingFolder) + "/" + name;
+    else
       Add(member_, path_, PackedKind::kRecording);
-    }
+    if (files_.files.empty())
+      return Fail(Error(ErrorCode::kUnsupported, path_ + ": a bundle cannot have a file named so")
+                      .Remedy("rename the recording"));
+    if (recording_.format.starts_with("LLDB") && !is_folder)
+      AddFilesOfLldbBundle(path.parent_path());
     files_.manifest.recording = member_;
     files_.manifest.input = session_.options().InputName();
+    return {};
   }
 
   // It names them from its own folder on.
@@ -196,11 +219,12 @@ class FileLister {
     file.Keep();
   }
 
-  // Where the source is here.
+  // Where the source is here. A bundle's programs may name any file, so its sources are its own.
   std::string PathOf(const std::string& source) const {
     const std::string& symfs = session_.options().search.symfs;
-    const std::string below = symfs.empty() ? "" : UnderDirectory(symfs, source);
-    return IsFile(below) ? below : source;
+    const std::string normal = fs::path(source).lexically_normal();
+    const std::string below = symfs.empty() ? "" : UnderDirectory(symfs, normal);
+    return IsFile(below) || session_.options().bundle != nullptr ? below : source;
   }
 
   void AddDebugFile(const std::string& image, const std::string& debug) {
@@ -215,14 +239,26 @@ class FileLister {
     Add(InRoot(place), debug, PackedKind::kDebugFile);
   }
 
+  // Those that were named, else those that the recorder noted and that are still there.
   void AddCores() {
     if (!choice_.cores) return;
-    const std::vector<std::string>& cores = session_.options().search.cores;
+    std::vector<std::string> cores = session_.options().search.cores;
+    if (cores.empty())
+      for (const ProcessEnd& end : recording_.process_ends)
+        if (IsCoreOf(end)) cores.push_back(end.core);
     for (size_t i = 0; i < cores.size(); ++i) {
       const std::string member = std::string(bundle::kCoreFolder) + "/" + std::to_string(i + 1) +
-                                 "-" + std::string(BaseName(cores[i]));
+                                 "-" + AsText(std::string(BaseName(cores[i])));
       if (Add(member, cores[i], PackedKind::kCore)) files_.manifest.cores.push_back(member);
     }
+  }
+  // A later process may have written another dump to the place.
+  static bool IsCoreOf(const ProcessEnd& end) {
+    if (!IsFile(end.core)) return false;
+    const auto file = MappedFile::Open(end.core);
+    if (!file) return false;
+    const Result<CoreFile> core = ReadCore((*file)->bytes(), end.core);
+    return core && core->pid == end.pid;
   }
 
   void AddKernel() {

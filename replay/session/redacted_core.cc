@@ -14,7 +14,9 @@ namespace flowback {
 namespace {
 
 constexpr uint64_t kPage = 4096;
-constexpr uint64_t kBelowStack = 128;      // where a function without calls may have its variables
+constexpr uint64_t kBelowStack = 128;  // where a function without calls may have its variables
+constexpr uint64_t kOtherStack =
+    16 * kPage;                            // that stays of a stack, but of the first thread's all
 constexpr size_t kRegistersAt = 112;       // in struct elf_prstatus
 constexpr size_t kX86StackPointer = 19;    // in struct user_regs_struct
 constexpr size_t kArm64StackPointer = 31;  // in struct user_pt_regs
@@ -34,8 +36,23 @@ Bytes Part(Bytes bytes, uint64_t offset, uint64_t size) {
 
 uint64_t Rounded(uint64_t size) { return (size + 3) / 4 * 4; }
 
-// The stack pointers of all threads.
-void AddStackPointers(Bytes notes, size_t number, std::vector<uint64_t>& pointers) {
+// What the notes tell of stacks.
+struct Stacks {
+  std::vector<uint64_t> pointers;  // of all threads
+  uint64_t main = 0;               // an address in the first thread's; 0: not told
+};
+
+// The kernel puts random bytes onto the first thread's stack, and says where.
+uint64_t MainStackIn(Bytes auxiliary) {
+  for (uint64_t at = 0;; at += 2 * sizeof(uint64_t)) {
+    const auto type = At<uint64_t>(auxiliary, at),
+               value = At<uint64_t>(auxiliary, at + sizeof(uint64_t));
+    if (!type || !value || *type == AT_NULL) return 0;
+    if (*type == AT_RANDOM) return *value;
+  }
+}
+
+void ReadStacks(Bytes notes, size_t number, Stacks& stacks) {
   for (uint64_t at = 0;;) {
     const auto note = At<Elf64_Nhdr>(notes, at);
     if (!note) return;
@@ -43,7 +60,8 @@ void AddStackPointers(Bytes notes, size_t number, std::vector<uint64_t>& pointer
     at = content + Rounded(note->n_descsz);
     const auto pointer = At<uint64_t>(Part(notes, content, note->n_descsz),
                                       kRegistersAt + number * sizeof(uint64_t));
-    if (note->n_type == NT_PRSTATUS && pointer) pointers.push_back(*pointer);
+    if (note->n_type == NT_PRSTATUS && pointer) stacks.pointers.push_back(*pointer);
+    if (note->n_type == NT_AUXV) stacks.main = MainStackIn(Part(notes, content, note->n_descsz));
   }
 }
 
@@ -57,7 +75,7 @@ class CoreRedaction {
       if (const auto program = Program(i)) programs_.push_back(*program);
     for (const Elf64_Phdr& program : programs_)
       if (program.p_type == PT_NOTE)
-        AddStackPointers(Part(core_, program.p_offset, program.p_filesz), number, pointers_);
+        ReadStacks(Part(core_, program.p_offset, program.p_filesz), number, stacks_);
     Elf64_Ehdr header = header_;
     header.e_phoff = sizeof header;
     header.e_phentsize = sizeof(Elf64_Phdr);
@@ -84,7 +102,9 @@ class CoreRedaction {
     if (program.p_type == PT_NOTE) {
       kept = content;
     } else if (const auto begin = StackIn(program)) {
-      kept = Part(content, *begin, content.size());
+      // Above another stack than the first thread's may lie other memory of the program.
+      const bool is_main = stacks_.main - program.p_vaddr < program.p_filesz;
+      kept = Part(content, *begin, is_main ? content.size() : kOtherStack);
       program.p_vaddr += *begin;
       program.p_memsz -= std::min(program.p_memsz, *begin);
     } else if (LooksLikeElf(content)) {
@@ -100,7 +120,7 @@ class CoreRedaction {
   std::optional<uint64_t> StackIn(const Elf64_Phdr& program) const {
     if (program.p_type != PT_LOAD) return std::nullopt;
     std::optional<uint64_t> lowest;
-    for (const uint64_t pointer : pointers_) {
+    for (const uint64_t pointer : stacks_.pointers) {
       if (pointer < program.p_vaddr || pointer - program.p_vaddr >= program.p_filesz) continue;
       const uint64_t within = pointer - program.p_vaddr;
       const uint64_t begin = (within - std::min(within, kBelowStack)) / kPage * kPage;
@@ -112,7 +132,7 @@ class CoreRedaction {
   Bytes core_;
   const Elf64_Ehdr header_;
   std::vector<Elf64_Phdr> programs_;
-  std::vector<uint64_t> pointers_;
+  Stacks stacks_;
   std::vector<uint8_t> out_;
 };
 

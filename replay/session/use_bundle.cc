@@ -19,8 +19,9 @@ void AddRoot(const UnpackedBundle& unpacked, ImageSearch& search) {
 
 void AddRest(const UnpackedBundle& unpacked, ImageSearch& search) {
   const bundle::Manifest& manifest = unpacked.manifest();
+  const bool has_cores = !search.cores.empty();
   for (const std::string& core : manifest.cores)
-    if (unpacked.Has(core)) search.cores.push_back(unpacked.FileOf(core));
+    if (!has_cores && unpacked.Has(core)) search.cores.push_back(unpacked.FileOf(core));
   if (search.kallsyms.empty() && unpacked.Has(manifest.kallsyms))
     search.kallsyms = unpacked.FileOf(manifest.kallsyms);
   if (search.kcore.empty() && unpacked.Has(manifest.kcore))

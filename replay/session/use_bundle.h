@@ -9,9 +9,10 @@ namespace flowback {
 
 // Where the options' input is a bundle, unpacks it and makes them name what is in it: the recording
 // as the input, its sources and debug files under ImageSearch::symfs, the core dumps, the kernel's
-// symbols and memory. What the options name already goes first. The files last as long as
-// SessionOptions::bundle, which tells what was packed, and what of it can't be read. Of another
-// input nothing is changed. Errors: as UnpackedBundle::Open's.
+// symbols and memory. What the options name already is taken in place of the
+// bundle's. The files last as long as SessionOptions::bundle, which tells what was packed, and what
+// of it cannot be read. Changes nothing where the input is no bundle. Errors: as
+// UnpackedBundle::Open's.
 Status UseBundle(SessionOptions& options);
 
 }  // namespace flowback

@@ -2,6 +2,7 @@
 #include "flowback/replay/source_lines.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <mutex>
 #include <optional>
 #include <unordered_map>
@@ -105,7 +106,11 @@ std::string_view SourceLines::Text(std::string_view file, uint32_t line) {
   const auto [entry, is_new] = files_->sources.try_emplace(name);
   if (is_new && !file.empty()) {
     std::vector<std::string> places;
-    if (!files_->search.symfs.empty()) places.push_back(UnderDirectory(files_->search.symfs, name));
+    if (const std::string& root = files_->search.symfs; !root.empty()) {
+      places.push_back(
+          UnderDirectory(root, std::filesystem::path(name).lexically_normal().string()));
+      places.push_back(UnderDirectory(root, name));
+    }
     places.push_back(name);
     for (const std::string& place : places) {
       bool is_other = false;

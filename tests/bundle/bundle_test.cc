@@ -195,6 +195,41 @@ TEST_F(UnpackedBundleTest, MayBePackedByAnotherProgram) {
   EXPECT_EQ(ContentOf((*bundle)->FileOf("recording/perf.data")), "trace");
 }
 
+// The first block of what tar packs may be as large as blocks are.
+TEST_F(UnpackedBundleTest, IsKnownByALargeFirstBlock) {
+  const std::string path = Write("it", test::Packed({{"recording/x", Long(300'000)}}));
+  EXPECT_TRUE(IsBundle(path));
+}
+
+// A member that ends in a hole has all of its size.
+TEST_F(UnpackedBundleTest, HasHoles) {
+  const std::string manifest = ManifestJson({.recording = "recording/x", .cores = {}});
+  const std::string path =
+      Write("it", test::Packed({{"flowback-bundle.json", manifest},
+                                {.name = "recording/x", .content = "begin", .hole = 1 << 20}}));
+  const auto bundle = UnpackedBundle::Open(path, {});
+  ASSERT_TRUE(bundle) << bundle.error().message();
+  const std::string content = ContentOf((*bundle)->FileOf("recording/x"));
+  EXPECT_EQ(content.size(), 5u + (1 << 20));
+  EXPECT_TRUE(content.starts_with("begin"));
+}
+
+// What was taken out of the cache by hand is unpacked again.
+TEST_F(UnpackedBundleTest, IsWholeInTheCacheOrUnpackedAgain) {
+  const std::string path = Write("it", Bundled(SomeMembers()));
+  const UnpackPlace place{.cache = folder_ / "cache", .cache_bytes = 1 << 20};
+  std::string file;
+  {
+    const auto bundle = UnpackedBundle::Open(path, place);
+    ASSERT_TRUE(bundle);
+    file = (*bundle)->FileOf("core/1-core");
+  }
+  std::filesystem::remove(file);
+  const auto again = UnpackedBundle::Open(path, place);
+  ASSERT_TRUE(again) << again.error().message();
+  EXPECT_TRUE((*again)->Has("core/1-core"));
+}
+
 TEST_F(UnpackedBundleTest, IsNoOtherFile) {
   EXPECT_FALSE(IsBundle(Write("empty", {})));
   EXPECT_FALSE(IsBundle(Write("text", {'t', 'e', 'x', 't'})));

@@ -182,13 +182,28 @@ class Elsewhere(unittest.TestCase):
         with open(os.path.join(self.there, "cut"), "wb") as file:
             file.write(whole[:len(whole) - 2000])
         said = run([FLOWBACK, "decode", "cut", "--as", "digest"], self.there)
-        self.assertRegex(said.stderr, r"flowback: cut: .* at offset \d+; what is before that is used\n  try: ")
+        self.assertRegex(said.stderr, r"flowback: cut: .* at offset \d+; flowback uses the part before it\n  try: ")
         self.assertEqual(said.stdout, self.before[3][1])
         self.assertIsNone(told["bundle"]["damage"])
         with open(os.path.join(self.there, "cut"), "wb") as file:
             file.write(whole[:200])
         said = run([FLOWBACK, "info", "cut"], self.there, status=8)
         self.assertIn("  try: ", said.stderr)
+
+    def test_names_and_folders(self):
+        folder = os.path.join(self.there, "a folder")
+        os.mkdir(folder)
+        run([FLOWBACK, "record", "-q", "-o", b"odd-\xff %.data", "--", "true"], folder)
+        run([FLOWBACK, "pack", b"odd-\xff %.data", "-o", "odd"], folder)
+        run([FLOWBACK, "decode", "odd", "--as", "summary"], folder)
+        said = run([FLOWBACK, "pack", b"odd-\xff %.data", "-o", "odd"], folder, status=2)
+        self.assertIn("--force", said.stderr)
+        run([FLOWBACK, "pack", b"odd-\xff %.data", "-o", "odd", "--force"], folder)
+        with open(os.path.join(folder, os.fsdecode(b"odd-\xff %.data")), "rb") as file:
+            said = subprocess.run([FLOWBACK, "pack", "-"], stdin=file, cwd=folder, capture_output=True, text=True,
+                                  timeout=100, check=False)
+        self.assertEqual(said.returncode, 2)
+        self.assertIn("-o FILE", said.stderr)
 
     def test_does_not_overwrite_itself(self):
         said = run([FLOWBACK, "pack", "r.tar.zst", "-o", "r.tar.zst", "--force"], self.there, status=2)

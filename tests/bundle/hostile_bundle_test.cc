@@ -49,12 +49,12 @@ TEST(HostileBundle, HasFilesOnly) {
   for (const unsigned type : {kLink, kDevice, kFifo})
     EXPECT_TRUE(Says(Refusal(test::Packed(
                          {{.name = "recording/x", .content = "", .type = type, .link = "/etc"}})),
-                     "is no file"))
+                     "not a file"))
         << type;
   EXPECT_TRUE(Says(
       Refusal(test::Packed({{"recording/a", "content"},
                             {.name = "recording/b", .content = "", .hardlink = "recording/a"}})),
-      "is no file"));
+      "not a file"));
 }
 
 TEST(HostileBundle, HasEachMemberOnce) {
@@ -62,6 +62,30 @@ TEST(HostileBundle, HasEachMemberOnce) {
                    "two members named 'recording/a'"));
   EXPECT_TRUE(Says(Refusal(test::Packed({{"recording/a", "one"}, {"./recording/a", "two"}})),
                    "two members named 'recording/a'"));
+}
+
+TEST(HostileBundle, HasNoFileThatIsAFolder) {
+  EXPECT_TRUE(
+      Says(Refusal(test::Packed({{"root/a", "one"}, {"root/a/b", "two"}})), "file and a folder"));
+  EXPECT_TRUE(
+      Says(Refusal(test::Packed({{"root/a/b", "two"}, {"root/a", "one"}})), "file and a folder"));
+}
+
+TEST(HostileBundle, HasNoEndOfNamesAndFolders) {
+  std::string deep = "root";
+  for (int i = 0; i < 70; ++i) deep += "/d";
+  EXPECT_TRUE(Says(Refusal(test::Packed({{deep, "content"}})), "has a member named"));
+  std::vector<ArchivedFile> files;
+  for (int i = 0; i < 5000; ++i)
+    files.push_back(
+        {"root/" + std::to_string(i) + std::string(200, 'x') + "/" + std::string(250, 'y') + "/" +
+             std::string(250, 'z') + "/" + std::string(250, 'z') + "/" + std::string(250, 'z') +
+             "/" + std::string(250, 'z') + "/" + std::string(250, 'z') + "/" +
+             std::string(250, 'z') + "/" + std::string(250, 'z') + "/" + std::string(250, 'z') +
+             "/" + std::string(250, 'z') + "/" + std::string(250, 'z') + "/" +
+             std::string(250, 'z') + "/" + std::string(250, 'z') + "/x",
+         ""});
+  EXPECT_TRUE(Says(Refusal(test::Packed(files)), "has names of more than"));
 }
 
 // A megabyte that would unpack to many gigabytes is read no further than to one.

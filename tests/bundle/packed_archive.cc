@@ -22,7 +22,9 @@ void Write(archive* writer, const ArchivedFile& file) {
   archive_entry_set_pathname(entry, file.name.c_str());
   archive_entry_set_filetype(entry, file.type);
   archive_entry_set_perm(entry, 0644);
-  archive_entry_set_size(entry, static_cast<la_int64_t>(file.content.size()));
+  archive_entry_set_size(entry, static_cast<la_int64_t>(file.content.size() + file.hole));
+  if (file.hole != 0)
+    archive_entry_sparse_add_entry(entry, 0, static_cast<la_int64_t>(file.content.size()));
   if (!file.link.empty()) archive_entry_set_symlink(entry, file.link.c_str());
   if (!file.hardlink.empty()) archive_entry_set_hardlink(entry, file.hardlink.c_str());
   if (archive_write_header(writer, entry) < ARCHIVE_WARN)

@@ -13,6 +13,7 @@ struct ArchivedFile {
   std::string content;
   unsigned type = 0100000;    // as stat's st_mode has it: a file
   std::string link = {};      // where a symbolic link leads
+  uint64_t hole = 0;          // bytes behind the content that are zero, and not stored
   std::string hardlink = {};  // another member's name
 };
 

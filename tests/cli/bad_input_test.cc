@@ -479,8 +479,7 @@ TEST(Help, ListsWhatWorksAndNothingElse) {
   const ProgramResult help = RunFlowback({"--help"});
   EXPECT_EQ(help.status, 0);
   for (const char* command : {"record", "decode", "stack", "replay", "timeline", "spikes", "locks",
-                              "coverage", "crash", "pack", "merge", "branches",
-                              "export"})
+                              "coverage", "crash", "pack", "merge", "branches", "export"})
     EXPECT_TRUE(help.out.contains(std::string("  ") + command)) << help.out;
   EXPECT_FALSE(help.out.contains("\n  query ")) << help.out;
   EXPECT_EQ(RunFlowback({}).status, 2);

@@ -286,7 +286,9 @@ class ByTime(Judge):
         # The kernel lets the other thread run when an interrupt comes, or at the end of a system call: that may be
         # anywhere, and on a busy machine somewhere else in each of a few slow requests.
         if not answer["sentences"][1].startswith("No single cause stands out"):
-            self.assertIn(answer["causes"][0]["kind"], ("interrupted", "slower", "system-time"), told(answer))
+            # What a machine that is busy with other programs does, may come before it.
+            kinds = [cause["kind"] for cause in answer["causes"][:3]]
+            self.assertTrue({"interrupted", "slower", "system-time"} & set(kinds), told(answer))
 
 
 class Stepped(Judge):

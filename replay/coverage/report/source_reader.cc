@@ -17,7 +17,8 @@ bool IsFile(const std::string& path) {
 // A tree is seldom where it was built: of the recorded path ever fewer folders are looked for.
 std::string SourceReader::Find(const std::string& path) const {
   if (root_.empty()) return IsFile(path) ? path : std::string();
-  std::string_view rest = path;
+  const std::string normal = std::filesystem::path(path).lexically_normal();
+  std::string_view rest = normal;
   while (!rest.empty()) {
     while (rest.starts_with('/')) rest.remove_prefix(1);
     std::string candidate = root_ + "/" + std::string(rest);

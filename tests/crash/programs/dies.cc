@@ -38,9 +38,7 @@ int NullPointer() {
   return Parse(&queue);
 }
 
-APART int* Scaled(long factor) {
-  return reinterpret_cast<int*>(0x123456789abcd000 + factor * 8);
-}
+APART int* Scaled(long factor) { return reinterpret_cast<int*>(0x123456789abcd000 + factor * 8); }
 APART void Set(int* at) {
   *at = 1;  // FAULT wild
 }
