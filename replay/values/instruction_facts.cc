@@ -16,14 +16,13 @@ struct Opcode {
   bool narrow = false;             // prefix 66
   bool short_address = false;      // prefix 67
   bool has_f3 = false;
+  bool has_f2 = false;
 
   uint8_t At(size_t i) const { return i < bytes.size() ? bytes[i] : 0; }
   bool IsTwo(uint8_t second) const { return At(0) == 0x0f && At(1) == second; }
 };
 
-Opcode OpcodeOf(const PathInstruction& instruction) {
-  const std::span<const uint8_t> bytes(instruction.bytes.data(),
-                                       std::min<size_t>(instruction.length, 15));
+Opcode OpcodeOf(std::span<const uint8_t> bytes) {
   Opcode opcode;
   size_t at = 0;
   for (; at < bytes.size(); ++at) {
@@ -34,8 +33,10 @@ Opcode OpcodeOf(const PathInstruction& instruction) {
       opcode.short_address = true;
     else if (byte == 0xf3)
       opcode.has_f3 = true;
-    else if (byte != 0xf0 && byte != 0xf2 && byte != 0x2e && byte != 0x36 && byte != 0x3e &&
-             byte != 0x26 && byte != 0x64 && byte != 0x65)
+    else if (byte == 0xf2)
+      opcode.has_f2 = true;
+    else if (byte != 0xf0 && byte != 0x2e && byte != 0x36 && byte != 0x3e && byte != 0x26 &&
+             byte != 0x64 && byte != 0x65)
       break;
   }
   if (at < bytes.size() && (bytes[at] & 0xf0) == 0x40) ++at;  // REX
@@ -54,8 +55,8 @@ bool IsOpaque(const Opcode& opcode) {
   // PUSH and POP of FS and GS: the stack pointer moves by 8, not by the operand's size.
   if (opcode.IsTwo(0xa0) || opcode.IsTwo(0xa1) || opcode.IsTwo(0xa8) || opcode.IsTwo(0xa9))
     return true;
-  // Moves to segment registers change FS or GS; WRFSBASE and WRGSBASE do so.
-  if (first == 0x8e) return true;
+  // Moves to segment registers, LFS and LGS change FS or GS; WRFSBASE and WRGSBASE do so.
+  if (first == 0x8e || opcode.IsTwo(0xb4) || opcode.IsTwo(0xb5)) return true;
   if (opcode.IsTwo(0xae) && opcode.has_f3 && is_register_form && modrm_register >= 2 &&
       modrm_register <= 3)
     return true;
@@ -65,6 +66,14 @@ bool IsOpaque(const Opcode& opcode) {
   return first == 0xcf || first == 0xca || first == 0xcb || first == 0xc8 ||
          (first == 0xff && ((opcode.At(1) >> 3 & 7) == 3 || (opcode.At(1) >> 3 & 7) == 5)) ||
          opcode.IsTwo(0x07) || opcode.IsTwo(0x34) || opcode.IsTwo(0x35);
+}
+
+// VMASKMOVPS, VMASKMOVPD, VPMASKMOVD and VPMASKMOVQ, and what AVX-512 masks.
+bool HasMask(const Opcode& opcode) {
+  if (opcode.At(0) == 0x62) return (opcode.At(3) & 7) != 0;
+  const uint8_t third = opcode.At(3);
+  return opcode.At(0) == 0xc4 && (opcode.At(1) & 0x1f) == 2 &&
+         (third == 0x2e || third == 0x2f || third == 0x8e);
 }
 
 uint64_t NumberAt(std::span<const uint8_t> bytes, size_t at, size_t size) {
@@ -120,11 +129,22 @@ InstructionFacts FactsOf(const PathInstruction& instruction) {
     facts.is_opaque = true;
     return facts;
   }
-  const Opcode opcode = OpcodeOf(instruction);
+  const Opcode opcode = OpcodeOf(
+      std::span<const uint8_t>(instruction.bytes.data(), std::min<size_t>(instruction.length, 15)));
   facts.is_system_call = opcode.IsTwo(0x05);
   facts.is_opaque = IsOpaque(opcode);
+  facts.has_mask = HasMask(opcode);
   SetTransfer(opcode, facts);
   return facts;
+}
+
+// MOVS, CMPS, STOS, LODS, SCAS, INS, OUTS.
+bool Repeats(std::span<const uint8_t> code) {
+  const Opcode opcode = OpcodeOf(code);
+  if (!opcode.has_f2 && !opcode.has_f3) return false;
+  const uint8_t first = opcode.At(0);
+  return (first >= 0xa4 && first <= 0xa7) || (first >= 0xaa && first <= 0xaf) ||
+         (first >= 0x6c && first <= 0x6f);
 }
 
 }  // namespace flowback::values

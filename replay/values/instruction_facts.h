@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 
 #include "replay/values/path.h"
 
@@ -19,6 +20,7 @@ struct InstructionFacts {
   bool is_conditional = false;
   bool decides_by_flags = false;  // a conditional jump whose flags alone decide
   bool is_system_call = false;    // SYSCALL
+  bool has_mask = false;          // of the elements that it writes
   bool is_opaque = false;         // its steps are not exact: everything is unknown behind it
 
   // Whether control went from the instruction to that address by itself, not by a signal or by a
@@ -27,5 +29,9 @@ struct InstructionFacts {
 };
 
 InstructionFacts FactsOf(const PathInstruction& instruction);
+
+// Whether the code begins with a string instruction that repeats: one that a signal may find half
+// done.
+bool Repeats(std::span<const uint8_t> code);
 
 }  // namespace flowback::values

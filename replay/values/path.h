@@ -37,6 +37,8 @@ struct ExecutedPath {
   std::vector<PathInstruction> instructions;
   uint64_t end_address = 0;  // of the instruction at the end, which has not executed
   Between before_end = Between::kNothing;
+  // The code there; empty: not known. A string instruction may be half done.
+  std::vector<uint8_t> end_code{};
 };
 
 // Registers have the numbers of step_register (decode/instruction/effects.h): the general ones, the
@@ -55,6 +57,8 @@ struct Surroundings {
   std::function<bool(uint64_t)> is_private;
   // A byte that never changes: code, constants. May be null.
   std::function<std::optional<uint8_t>(uint64_t)> constant;
+  // A signal's handler may run within any system call without the flow showing it.
+  bool calls_hide_handlers = false;
 };
 
 }  // namespace flowback::values

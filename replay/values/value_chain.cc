@@ -6,6 +6,15 @@ namespace {
 
 constexpr size_t kMostLinks = 256;
 
+bool IsSame(const ValueSlice& one, const ValueSlice& other) {
+  return one.value == other.value && one.bits == other.bits && one.shift == other.shift;
+}
+
+// Whether all bits of one slice are among those of the other.
+bool Holds(const ValueSlice& whole, const ValueSlice& part) {
+  return part.shift >= whole.shift && part.shift + part.bits <= whole.shift + whole.bits;
+}
+
 }  // namespace
 
 // An instruction has several steps. The chain has one link of each instruction, but for one that
@@ -28,35 +37,58 @@ void ChainFinder::Put(const GraphStep& step, ChainLink::Kind kind, const ValueSl
   chain.links.push_back(link);
 }
 
-ValueId ChainFinder::AddStore(uint32_t number, ValueChain& chain) const {
+ValueSlice ChainFinder::AddStore(uint32_t number, ValueChain& chain) const {
   const MemoryCell& cell = solver_.cells()[number];
-  if (cell.store == ValueGraph::kNoStep) {
+  // One that may not have written has no bytes (MemoryCells).
+  if (cell.store == ValueGraph::kNoStep || graph_.steps[cell.store].has_mask ||
+      solver_.cells().BytesOf(cell.store) == nullptr) {
     chain.end = ChainEnd::kMemory;
-    return kNoValue;
+    return {};
   }
   const GraphStep& store = graph_.steps[cell.store];
   Put(store, ChainLink::Kind::kStored, store.a, chain);
   // Only the bytes of an own value go on; what a vector held is not followed.
   if (store.kind != GraphStep::Kind::kStore || store.bits > 8) {
     chain.end = ChainEnd::kUnknown;
-    return kNoValue;
+    return {};
   }
   if (store.a.value == kNoValue) chain.end = ChainEnd::kConstant;
-  return store.a.value;
+  return store.a;
 }
 
-ValueId ChainFinder::AddLoad(uint32_t number, ValueChain& chain) const {
+// Whether one store, or none that is known, gave all bytes of a load.
+bool ChainFinder::ComeFromOne(const MemoryCells::Bytes& bytes, unsigned size) const {
+  const MemoryCell& first = solver_.cells()[bytes[0]];
+  for (unsigned i = 1; i < size && i < bytes.size(); ++i) {
+    if (bytes[i] == MemoryCells::kNoCell) return false;
+    const MemoryCell& cell = solver_.cells()[bytes[i]];
+    if (cell.store != first.store) return false;
+    if (cell.store != ValueGraph::kNoStep && cell.store_byte != first.store_byte + i) return false;
+  }
+  return true;
+}
+
+ValueSlice ChainFinder::AddLoad(uint32_t number, bool keeps_old, ValueChain& chain) const {
   const GraphStep& step = graph_.steps[number];
   Put(step, ChainLink::Kind::kLoaded, step.to, chain);
+  if (keeps_old) {
+    chain.end = ChainEnd::kSeveral;
+    return {};
+  }
   const MemoryCells::Bytes* bytes = solver_.cells().BytesOf(number);
   if (bytes == nullptr || (*bytes)[0] == MemoryCells::kNoCell) {
     chain.end = chain.links.back().address ? ChainEnd::kMemory : ChainEnd::kAddress;
-    return kNoValue;
+    return {};
+  }
+  if (!ComeFromOne(*bytes, step.bits)) {
+    chain.end = ChainEnd::kSeveral;
+    return {};
   }
   return AddStore((*bytes)[0], chain);
 }
 
-ValueId ChainFinder::AddComputation(const GraphStep& step, ValueChain& chain) const {
+ValueSlice ChainFinder::AddComputation(const GraphStep& step, bool keeps_old,
+                                       ValueChain& chain) const {
   const bool is_address = step.kind == GraphStep::Kind::kAddress;
   ValueSlice operands[3] = {step.a, step.b, step.c};
   if (is_address) {
@@ -65,67 +97,69 @@ ValueId ChainFinder::AddComputation(const GraphStep& step, ValueChain& chain) co
     operands[1] = address.index;
     operands[2] = address.segment;
   }
-  ValueId from = kNoValue;
+  ValueSlice from;
   size_t count = 0;
   for (const ValueSlice& operand : operands) {
-    if (operand.value == kNoValue || operand.value == from) continue;
-    from = operand.value;
+    if (operand.value == kNoValue || (count != 0 && IsSame(operand, from))) continue;
+    from = operand;
     ++count;
   }
   // A selection goes on with what was selected.
   if (step.operation == StepOperation::kSelect && !is_address) {
     const KnownBits holds = BitsOf(step.a, solver_.values());
     if ((holds.known & 1) != 0) {
-      const ValueSlice& chosen = (holds.value & 1) != 0 ? step.b : step.c;
-      from = chosen.value;
-      count = from == kNoValue ? 0 : 1;
+      from = (holds.value & 1) != 0 ? step.b : step.c;
+      count = from.value == kNoValue ? 0 : 1;
     }
   }
   const bool is_zeroed =
-      !is_address && count == 1 && step.a.value == step.b.value &&
+      !is_address && count == 1 && IsSame(step.a, step.b) &&
       (step.operation == StepOperation::kXor || step.operation == StepOperation::kSubtract);
   if (is_zeroed) count = 0;
   const bool copies = !is_address && (step.operation == StepOperation::kCopy ||
                                       step.operation == StepOperation::kSelect ||
                                       step.operation == StepOperation::kSignExtend);
+  // The rest of the register is one more value.
+  const bool is_constant = count == 0 && !keeps_old;
   Put(step,
-      count == 0 ? ChainLink::Kind::kConstant
-                 : (copies ? ChainLink::Kind::kCopied : ChainLink::Kind::kComputed),
+      is_constant ? ChainLink::Kind::kConstant
+                  : (copies && !keeps_old ? ChainLink::Kind::kCopied : ChainLink::Kind::kComputed),
       step.to, chain);
-  if (count == 1) return from;
-  chain.end = count == 0 ? ChainEnd::kConstant : ChainEnd::kSeveral;
-  return kNoValue;
+  if (count == 1 && !keeps_old) return from;
+  chain.end = is_constant ? ChainEnd::kConstant : ChainEnd::kSeveral;
+  return {};
 }
 
-ValueId ChainFinder::AddLink(ValueId value, ValueChain& chain) const {
-  const uint32_t number = graph_.definitions[value];
+ValueSlice ChainFinder::AddLink(const ValueSlice& wanted, ValueChain& chain) const {
+  const uint32_t number = graph_.definitions[wanted.value];
   if (number == ValueGraph::kNoStep) {
     // The values at the path's begin have the first numbers; the others come from calls.
-    chain.end = value < kFollowed ? ChainEnd::kBeginning : ChainEnd::kUnknown;
-    return kNoValue;
+    chain.end = wanted.value < kFollowed ? ChainEnd::kBeginning : ChainEnd::kUnknown;
+    return {};
   }
   const GraphStep& step = graph_.steps[number];
+  const bool keeps_old = step.old != kNoValue && !Holds(step.to, wanted);
   switch (step.kind) {
     case GraphStep::Kind::kCompute:
     case GraphStep::Kind::kAddress:
-      return AddComputation(step, chain);
+      return AddComputation(step, keeps_old, chain);
     case GraphStep::Kind::kLoad:
-      return AddLoad(number, chain);
+      return AddLoad(number, keeps_old, chain);
     default:
       Put(step, ChainLink::Kind::kUnknown, step.to, chain);
       chain.end = ChainEnd::kUnknown;
-      return kNoValue;
+      return {};
   }
 }
 
-void ChainFinder::Follow(ValueId value, ValueChain& chain) const {
-  while (value != kNoValue && chain.links.size() < kMostLinks) value = AddLink(value, chain);
-  if (value != kNoValue) chain.end = ChainEnd::kTooLong;
+void ChainFinder::Follow(ValueSlice slice, ValueChain& chain) const {
+  while (slice.value != kNoValue && chain.links.size() < kMostLinks) slice = AddLink(slice, chain);
+  if (slice.value != kNoValue) chain.end = ChainEnd::kTooLong;
 }
 
 ValueChain ChainFinder::OfValue(ValueId value) const {
   ValueChain chain;
-  Follow(value, chain);
+  Follow({.value = value}, chain);
   return chain;
 }
 

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "replay/values/memory_cells.h"
 #include "replay/values/value_graph.h"
 #include "replay/values/value_history.h"
 #include "replay/values/value_solver.h"
@@ -20,12 +21,14 @@ class ChainFinder {
   ValueChain OfMemory(size_t point, uint64_t address) const;
 
  private:
-  // Where the chain goes on: a value, or nowhere.
-  ValueId AddLink(ValueId value, ValueChain& chain) const;
-  ValueId AddLoad(uint32_t number, ValueChain& chain) const;
-  ValueId AddStore(uint32_t cell, ValueChain& chain) const;
-  ValueId AddComputation(const GraphStep& step, ValueChain& chain) const;
-  void Follow(ValueId value, ValueChain& chain) const;
+  // Where the chain goes on: a part of a value, or nowhere. `keeps_old`: the step gave only some of
+  // the bits that are asked for.
+  ValueSlice AddLink(const ValueSlice& wanted, ValueChain& chain) const;
+  ValueSlice AddLoad(uint32_t number, bool keeps_old, ValueChain& chain) const;
+  ValueSlice AddStore(uint32_t cell, ValueChain& chain) const;
+  ValueSlice AddComputation(const GraphStep& step, bool keeps_old, ValueChain& chain) const;
+  bool ComeFromOne(const MemoryCells::Bytes& bytes, unsigned size) const;
+  void Follow(ValueSlice slice, ValueChain& chain) const;
   void Put(const GraphStep& step, ChainLink::Kind kind, const ValueSlice& slice,
            ValueChain& chain) const;
 

@@ -25,6 +25,7 @@ class GraphBuilder {
       AddInstruction(path_.instructions[i]);
       AddBetween();
     }
+    if (Repeats(path_.end_code)) AddHalfDone();
     AddPoint();
     return std::move(graph_);
   }
@@ -60,6 +61,14 @@ class GraphBuilder {
   void AddBetween() {
     if (between_ == Between::kAllMayChange || !facts_.LeadsTo(came_to_)) return ForgetAll();
     if (between_ == Between::kMemoryMayChange) Add(GraphStep::Kind::kForget);
+  }
+
+  // What a string instruction writes: RAX, RCX, RSI, RDI, the flags, memory.
+  void AddHalfDone() {
+    for (const uint8_t number :
+         {uint8_t{0}, uint8_t{1}, uint8_t{6}, uint8_t{7}, step_register::kFlags})
+      registers_[FollowedIndex(number)] = NewValue();
+    Add(GraphStep::Kind::kForget);
   }
 
   void AddInstruction(const PathInstruction& instruction) {
@@ -176,6 +185,7 @@ class GraphBuilder {
     GraphStep& made = Add(kind);
     made.address = address;
     made.bits = step.bits;
+    made.has_mask = facts_.has_mask;
     made.condition = step.condition;
     made.a = a;
     made.b = b;

@@ -63,6 +63,7 @@ struct GraphStep {
   StepOperation operation = StepOperation::kCopy;
   uint8_t condition = 0;
   uint8_t bits = 64;         // of the result; loads and stores: bytes
+  bool has_mask = false;     // a store, which may leave bytes out
   bool zero_extends = true;  // the bits of `to` above the slice are zero
   ValueSlice to{};
   ValueId old = kNoValue;  // whose bits `to` keeps beside the slice

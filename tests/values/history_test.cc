@@ -190,5 +190,72 @@ TEST(ValueHistory, AChainLeadsBackToTheConstant) {
   EXPECT_EQ(history.WhyRegister(5, kRbx).end, ChainEnd::kBeginning);
 }
 
+// mov al, 5, of which the rest of the register is older; movzx ecx, al
+TEST(ValueHistory, AChainEndsWhereTwoValuesAreMerged) {
+  const auto history = History(Code({"b005", "0fb6c8"}), {});
+  EXPECT_EQ(history.WhyRegister(2, kRax).end, ChainEnd::kSeveral);
+  EXPECT_EQ(history.WhyRegister(2, kRcx).end, ChainEnd::kConstant);
+  // xor al, ah
+  EXPECT_EQ(History(Code({"30e0"}), {}).WhyRegister(1, kRax).end, ChainEnd::kSeveral);
+  // mov [rsp], cl; mov [rsp+1], dl; movzx eax, word [rsp]
+  const auto two = History(Code({"880c24", "88542401", "0fb70424"}), {{kRsp, 0x7000}});
+  EXPECT_EQ(two.WhyRegister(3, kRax).end, ChainEnd::kSeveral);
+}
+
+// lock cmpxchg [rsp], rcx: whether it stored is not known. vmaskmovps [rsp], ymm0, ymm1: neither.
+TEST(ValueHistory, AStoreThatMayNotHaveBeenIsNoLink) {
+  for (const char* code : {"f0480fb10c24", "c4e27d2e0c24"}) {
+    const ValueChain chain = History(Code({code}), {{kRsp, 0x7000}}).WhyMemory(1, 0x7000);
+    EXPECT_EQ(chain.end, ChainEnd::kMemory) << code;
+    EXPECT_TRUE(chain.links.empty()) << code;
+  }
+}
+
+// A string instruction at the end, such as rep movsb, has come as far as the registers tell.
+TEST(ValueHistory, AStringInstructionAtTheEndMayBeHalfDone) {
+  for (const auto& [code, halves] : std::map<std::vector<uint8_t>, bool>{{{0xf3, 0xa4}, true},
+                                                                         {{0xf2, 0x48, 0xaf}, true},
+                                                                         {{0xa4}, false},
+                                                                         {{0xf3, 0x90}, false}}) {
+    ExecutedPath path = Code({"90"});
+    path.end_code = code;
+    const auto history = History(path, {{kRcx, 1}, {kRsi, 2}, {kRbx, 3}}, Word(0x7000, 2));
+    EXPECT_EQ(history.Register(1, kRcx), 1U);
+    EXPECT_EQ(history.Register(0, kRcx).has_value(), !halves);
+    EXPECT_EQ(history.Register(0, kRsi).has_value(), !halves);
+    EXPECT_EQ(history.Byte(0, 0x7000).has_value(), !halves);
+    EXPECT_EQ(history.Register(0, kRbx), 3U);
+  }
+}
+
+// lfs eax, [rsp]; the two have a base each.
+TEST(ValueHistory, LoadsOfFarPointersChangeBases) {
+  EXPECT_FALSE(History(Code({"0fb40424"}), {{step_register::kFsBase, 1}})
+                   .Register(0, step_register::kFsBase));
+  EXPECT_FALSE(History(Code({"0fb50424"}), {{step_register::kGsBase, 1}})
+                   .Register(0, step_register::kGsBase));
+}
+
+// lock xadd [rax], rax
+TEST(ValueHistory, AnExchangeAddStoresAtTheAddressBefore) {
+  const auto history = History(Code({"48c7c000700000", "f0480fc100"}), {{kRax, 0x10}});
+  EXPECT_FALSE(history.contradiction());
+  EXPECT_EQ(history.Byte(2, 0x7000), 0x10);
+  EXPECT_EQ(history.Byte(2, 0x7001), 0x70);
+  EXPECT_FALSE(history.Byte(2, 0x10));
+}
+
+// mov eax, 1; syscall (write), in which a handler that is not recorded may have run
+TEST(ValueHistory, ACallThatHidesHandlersMayWrite) {
+  KnownState state{.point = 2};
+  state.memory = [](uint64_t) { return std::optional<uint8_t>(7); };
+  const ExecutedPath path = Code({"b801000000", "0f05"});
+  const Surroundings shown{.states = {state}, .is_private = {}, .constant = {}};
+  Surroundings hidden = shown;
+  hidden.calls_hide_handlers = true;
+  EXPECT_EQ(ValueHistory::Of(path, shown).Byte(0, 0x7000), 7);
+  EXPECT_FALSE(ValueHistory::Of(path, hidden).Byte(0, 0x7000));
+}
+
 }  // namespace
 }  // namespace flowback::values

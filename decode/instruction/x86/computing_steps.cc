@@ -89,8 +89,14 @@ void X86StepMaker::MakeExchangeAdd() {
   const StepOperand b = Read(1);
   const StepOperand sum = Compute(StepOperation::kAdd, Bits(0), a, b);
   SetFlags(StepOperation::kFlagsOfSum, Bits(0), a, b);
-  Write(1, a);
-  Write(0, sum);
+  // Memory first: the register may be part of its address. Of one register twice, the sum is left.
+  if (IsMemory(Operand(0))) {
+    Write(0, sum);
+    Write(1, a);
+  } else {
+    Write(1, a);
+    Write(0, sum);
+  }
 }
 
 // The accumulator holds the memory's old value afterwards in either case: where they were equal, it
