@@ -99,7 +99,14 @@ Status OpenedReplay::OpenCore() {
   for (const std::string& path : options_.reader.search.cores) {
     Result<EndCore> core = EndCore::Open(path);
     if (!core) return Fail(core.error());
-    if (core->pid() == machine_->thread(0).pid) core_.emplace(*std::move(core));
+    if (core->pid() != machine_->thread(0).pid) continue;
+    if (core->IsOfDeath(opened_.recording()))
+      core_.emplace(*std::move(core));
+    else
+      Warn(path +
+               " gives code only, no values: the recording does not tell that a signal killed "
+               "the process where the dump was made",
+           {"record with `flowback record`, which notes how processes end"});
   }
   return {};
 }

@@ -44,7 +44,8 @@ class Reporter {
  public:
   Reporter(const CrashInput& input, const CrashOptions& options)
       : input_(input), options_(options) {
-    if (input.core != nullptr) past_.emplace(input.machine, input.images, *input.core);
+    if (input.core != nullptr)
+      past_.emplace(input.session, input.machine, input.images, *input.core);
   }
 
   Result<CrashReport> Make() {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "replay/debug/end_core.h"
 
+#include <sys/wait.h>
+
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -92,6 +94,15 @@ bool EndCore::IsPrivate(uint64_t address) const {
       return false;
   const CoreMappedFile* file = core_.FileAt(address);
   return file == nullptr || code_files_.contains(file->path);
+}
+
+bool EndCore::IsOfDeath(const Recording& recording) const {
+  const auto place = Register(killed_tid_, "rip");
+  const auto signal = NumberAt<int32_t>(signal_, 0);
+  return std::ranges::any_of(recording.process_ends, [&](const ProcessEnd& end) {
+    return end.pid == pid() && WIFSIGNALED(end.wait_status) && (!end.ip || end.ip == place) &&
+           (signal == 0 || signal == WTERMSIG(end.wait_status));
+  });
 }
 
 void EndCore::FindPrivateMemory() {

@@ -2,7 +2,8 @@
 // A core dump of the replayed process: registers and memory as they were when it died.
 //
 // They are those of a thread's place only where the thread stands at the dump's program counter at
-// the end of the recording: a flow that ends elsewhere may be followed by more that ran.
+// the end of the recording: a flow that ends elsewhere may be followed by more that ran. The
+// recording must tell that a signal killed the process, too (IsOfDeath).
 #pragma once
 
 #include <cstddef>
@@ -19,6 +20,7 @@
 #include "base/mapped_file.h"
 #include "decode/code/core_file.h"
 #include "flowback/base/error.h"
+#include "flowback/model/recording.h"
 
 namespace flowback {
 
@@ -39,6 +41,9 @@ class EndCore {
   // the dump does not tell.
   Bytes signal() const { return signal_; }
   int32_t killed_tid() const { return killed_tid_; }
+  // Whether the recording tells that the process died as the dump does, and so that the dump is of
+  // that moment: one that is made of a running process may show the same program counter.
+  bool IsOfDeath(const Recording& recording) const;
   // Copies dumped bytes from `address` on; returns how many.
   size_t Memory(uint64_t address, std::span<uint8_t> bytes) const {
     return core_.Read(address, bytes.data(), bytes.size());

@@ -87,6 +87,12 @@ MachineThread ReplayedMachine::At(size_t thread) {
   return told;
 }
 
+std::optional<uint64_t> ReplayedMachine::EndAddressOf(size_t thread) {
+  ThreadWalk& walk = threads_.Walk(thread);
+  walk.ToLast();
+  return walk.at_end() ? std::optional(walk.pc()) : std::nullopt;
+}
+
 bool ReplayedMachine::IsEnd(size_t thread, const ThreadWalk& walk) const {
   if (!walk.at_end()) return false;
   for (size_t other = 0; other < size(); ++other)

@@ -80,6 +80,10 @@ class ReplayedMachine {
   // The last instruction that the thread executed in the recording.
   CursorInstruction LastOf(size_t thread) { return threads_.Walk(thread).last(); }
 
+  // Where the thread's flow ends, ahead of an instruction that did not execute. Empty: it does not
+  // tell.
+  std::optional<uint64_t> EndAddressOf(size_t thread);
+
   // To the first place of the current thread, or its last one, before or behind all the others.
   void ToBegin() { ToBegin(current()); }
   void ToEnd() { ToEnd(current()); }

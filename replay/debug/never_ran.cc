@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: MIT
 #include "replay/debug/never_ran.h"
 
+#include <optional>
+
 #include "flowback/replay/thread_cursor.h"
 
 namespace flowback {
 
 bool NeverRan(ReplayedMachine& machine, std::span<const uint64_t> addresses, uint64_t& budget) {
   FlowIndex& index = machine.index();
-  for (size_t thread = 0; thread < machine.size(); ++thread)
+  for (size_t thread = 0; thread < machine.size(); ++thread) {
+    // A run stops at the flow's end, too.
+    const std::optional<uint64_t> end = machine.EndAddressOf(thread);
     for (const uint64_t address : addresses) {
+      if (end == address) return false;
       uint64_t decoded = 0;
       for (const FlowShare& share : machine.thread(thread).shares)
         if (index.MayExecute(share, address)) decoded += share.instructions;
@@ -19,6 +24,7 @@ bool NeverRan(ReplayedMachine& machine, std::span<const uint64_t> addresses, uin
                             cursor.instruction().address == address;
       if (is_first || cursor.NextAt(address)) return false;
     }
+  }
   return true;
 }
 

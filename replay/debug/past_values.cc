@@ -5,6 +5,7 @@
 #include <array>
 #include <string_view>
 #include <utility>
+#include <variant>
 
 #include "decode/instruction/effects.h"
 
@@ -15,7 +16,21 @@ constexpr std::array<std::string_view, 16> kGeneral = {"rax", "rcx", "rdx", "rbx
                                                        "rsi", "rdi", "r8",  "r9",  "r10", "r11",
                                                        "r12", "r13", "r14", "r15"};
 
+// Whether only a part of the user's code was to be recorded.
+bool LeavesCodeOut(const Session& session) {
+  const TraceSource* source = session.source_or_null();
+  if (source == nullptr) return true;
+  return std::ranges::any_of(source->Settings(), [](const TraceSetting& setting) {
+    const bool* on = std::get_if<bool>(&setting.value);
+    return setting.key == "address_filter" && on != nullptr && *on;
+  });
+}
+
 }  // namespace
+
+PastValues::PastValues(const Session& session, ReplayedMachine& machine, ImageMemory& images,
+                       const EndCore& core)
+    : machine_(machine), images_(images), core_(core), hides_handlers_(LeavesCodeOut(session)) {}
 
 std::optional<uint8_t> FollowedRegister(std::string_view name) {
   const auto general = std::ranges::find(kGeneral, name);
@@ -46,7 +61,18 @@ values::Surroundings PastValues::SurroundingsOf(int32_t tid, const AddressSpace&
     uint8_t byte = 0;
     return images_.Read(space, address, {&byte, 1}) == 1 ? std::optional(byte) : std::nullopt;
   };
+  surroundings.calls_hide_handlers = hides_handlers_;
   return surroundings;
+}
+
+// As the dump has it, or the files. Empty: neither does.
+std::vector<uint8_t> PastValues::CodeAt(const AddressSpace& space, uint64_t address) {
+  constexpr size_t kLongest = 15;
+  std::vector<uint8_t> code(kLongest);
+  size_t read = core_.Memory(address, code);
+  if (read < code.size()) read = std::max(read, space.Read(address, code.data(), code.size()));
+  code.resize(read);
+  return code;
 }
 
 PastValues::Past PastValues::Make(const MachineThread& thread) {
@@ -59,6 +85,7 @@ PastValues::Past PastValues::Make(const MachineThread& thread) {
       LastPathOf(machine_.index(), machine_.thread(number), *end, kMostInstructions, shared);
   const size_t count = path.path.instructions.size();
   if (count == 0) return {};
+  path.path.end_code = CodeAt(*path.space, *end);
   return {.tid = thread.tid,
           .first = path.first,
           .space = path.space,

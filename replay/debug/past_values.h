@@ -16,7 +16,9 @@
 #include <list>
 #include <memory>
 #include <optional>
+#include <vector>
 
+#include "flowback/session.h"
 #include "replay/debug/end_core.h"
 #include "replay/debug/executed_path.h"
 #include "replay/debug/image_memory.h"
@@ -33,9 +35,9 @@ class PastValues {
   // The histories of so many threads are in memory at most.
   static constexpr size_t kLive = 4;
 
-  // All must outlive it.
-  PastValues(ReplayedMachine& machine, ImageMemory& images, const EndCore& core)
-      : machine_(machine), images_(images), core_(core) {}
+  // All but the session must outlive it.
+  PastValues(const Session& session, ReplayedMachine& machine, ImageMemory& images,
+             const EndCore& core);
 
   // The history of a thread, and the point at which it stands.
   struct Place {
@@ -59,12 +61,14 @@ class PastValues {
 
   const Past& PastOf(const MachineThread& thread);
   Past Make(const MachineThread& thread);
+  std::vector<uint8_t> CodeAt(const AddressSpace& space, uint64_t address);
   values::Surroundings SurroundingsOf(int32_t tid, const AddressSpace& space, size_t point);
 
   ReplayedMachine& machine_;
   ImageMemory& images_;
   const EndCore& core_;
-  std::list<Past> pasts_;  // the one used last first
+  const bool hides_handlers_;  // of signals: the recording leaves code out
+  std::list<Past> pasts_;      // the one used last first
 };
 
 // The number in step_register of a register that gdb names so; empty: it is not followed.

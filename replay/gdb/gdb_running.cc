@@ -93,6 +93,7 @@ Replies GdbServer::Stopped(const MachineStop& stop) {
   general_ = stop.thread;
   if (stop.milestone == MilestoneKind::kProgram) TakeMode();
   asked_for_.reset();
+  ends_told_ = 0;
   Replies replies;
   for (const std::string& remark : Remarks(stop))
     replies.push_back("O" + HexOf("flowback: " + remark + "\n"));
@@ -101,17 +102,22 @@ Replies GdbServer::Stopped(const MachineStop& stop) {
 }
 
 Replies GdbServer::RunStep(size_t thread, Direction direction, Others others) {
+  constexpr size_t kMostTold = 16;
+  const size_t told = ends_told_;
   MachineStop stop =
       view_.machine().Step(thread, direction, Marks(), view_.input().keep_on, others);
-  if (direction == Direction::kBackward || stop.reason != Reason::kEnd) return Stopped(stop);
+  if (direction == Direction::kBackward || stop.reason != Reason::kEnd || told == kMostTold)
+    return Stopped(stop);
   // gdb steps off a breakpoint before it goes on. Told of the end of history then, it takes the
-  // step for one that is still under way, and the next command never ends.
+  // step for one that is still under way, and the next command never ends. After many in a row it
+  // is told: a debugger that leaves a line step by step would go on for ever.
   stop.reason = Reason::kStep;
   stop.of_thread = false;
   Replies replies = Stopped(stop);
   const std::string text =
       fmt::format("flowback: the flow of thread {} ends here\n", view_.NumberOf(stop.thread).tid);
   replies.insert(replies.begin(), "O" + HexOf(text));
+  ends_told_ = told + 1;
   return replies;
 }
 

@@ -41,9 +41,9 @@ class MachineView {
  public:
   explicit MachineView(const ServerInput& input)
       : input_(input),
-        past_(input.core == nullptr
-                  ? nullptr
-                  : std::make_unique<PastValues>(input.machine, input.images, *input.core)),
+        past_(input.core == nullptr ? nullptr
+                                    : std::make_unique<PastValues>(input.session, input.machine,
+                                                                   input.images, *input.core)),
         values_({input.images, input.core, past_.get()}) {}
 
   ReplayedMachine& machine() const { return input_.machine; }

@@ -132,6 +132,14 @@ TEST_F(ServerTest, StepsInBothDirections) {
   EXPECT_NE(Ask("bs").find("replaylog:begin"), std::string::npos);
 }
 
+TEST_F(ServerTest, StepsAtTheEndDoNotGoOnForEver) {
+  machine_->ToEnd(0);
+  int steps = 0;
+  while (steps < 1000 && Ask("s").find("replaylog:end") == std::string::npos) ++steps;
+  EXPECT_GT(steps, 1) << "gdb steps off a breakpoint";
+  EXPECT_LT(steps, 100);
+}
+
 TEST_F(ServerTest, StopsAtBreakpointsInBothDirections) {
   machine_->ToInstruction(0, 40);
   std::ostringstream place;
