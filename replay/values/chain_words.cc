@@ -28,6 +28,8 @@ const char* EndWords(ChainEnd end) {
       return "the value depends on several others: ask for each of them there";
     case ChainEnd::kUnknown:
       return "a system call gave the value, or an instruction that flowback does not compute";
+    case ChainEnd::kGap:
+      return "the flow is missing there, or a signal came between";
     case ChainEnd::kBeginning:
       return "the value is older than the instructions that flowback looks at";
     case ChainEnd::kAddress:

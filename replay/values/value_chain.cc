@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "replay/values/value_chain.h"
 
+#include <algorithm>
+#include <iterator>
+
 namespace flowback::values {
 namespace {
 
@@ -135,6 +138,9 @@ ValueSlice ChainFinder::AddLink(const ValueSlice& wanted, ValueChain& chain) con
   if (number == ValueGraph::kNoStep) {
     // The values at the path's begin have the first numbers; the others come from calls.
     chain.end = wanted.value < kFollowed ? ChainEnd::kBeginning : ChainEnd::kUnknown;
+    const auto gap = std::ranges::upper_bound(graph_.gaps, wanted.value);
+    if (gap != graph_.gaps.begin() && wanted.value - *std::prev(gap) < kFollowed)
+      chain.end = ChainEnd::kGap;
     return {};
   }
   const GraphStep& step = graph_.steps[number];

@@ -59,7 +59,10 @@ class GraphBuilder {
   }
 
   void AddBetween() {
-    if (between_ == Between::kAllMayChange || !facts_.LeadsTo(came_to_)) return ForgetAll();
+    if (between_ == Between::kAllMayChange || !facts_.LeadsTo(came_to_)) {
+      graph_.gaps.push_back(static_cast<ValueId>(graph_.values()));
+      return ForgetAll();
+    }
     if (between_ == Between::kMemoryMayChange) Add(GraphStep::Kind::kForget);
   }
 

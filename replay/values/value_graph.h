@@ -80,7 +80,8 @@ struct ValueGraph {
   std::vector<GraphAddress> addresses;
   std::vector<uint32_t> points;                           // the first step behind each point
   std::vector<std::array<ValueId, kFollowed>> registers;  // at each point
-  std::vector<uint32_t> definitions;                      // by value: its step; kNoStep: none
+  std::vector<ValueId> gaps;          // the first of kFollowed values behind each hole in the flow
+  std::vector<uint32_t> definitions;  // by value: its step; kNoStep: none
   static constexpr uint32_t kNoStep = ~uint32_t{0};
 
   size_t values() const { return definitions.size(); }

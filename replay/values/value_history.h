@@ -66,6 +66,7 @@ enum class ChainEnd : uint8_t {
   kConstant,   // a constant gave the value
   kSeveral,    // several values did
   kUnknown,    // an instruction did of which it is not known how it computes, or a system call
+  kGap,        // the flow is missing there, or control came from elsewhere
   kBeginning,  // the value is older than the path
   kAddress,    // it was loaded from an address that is not proven
   kMemory,     // it was loaded from memory whose last store is not proven

@@ -122,6 +122,8 @@ TEST(ValueHistory, AHoleInTheFlowEndsWhatIsKnown) {
   const auto history = History(path, {{kRax, 1}});
   EXPECT_FALSE(history.Register(0, kRax));
   EXPECT_EQ(history.Register(1, kRax), 1U);
+  EXPECT_EQ(history.WhyRegister(2, kRax).end, ChainEnd::kGap);
+  EXPECT_EQ(History(Code({"0f05"}), {}).WhyRegister(1, kRax).end, ChainEnd::kUnknown);
 }
 
 // cmp rax, 7; je +0x10: taken
