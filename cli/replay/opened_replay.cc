@@ -103,10 +103,8 @@ Status OpenedReplay::OpenCore() {
     if (core->IsOfDeath(opened_.recording()))
       core_.emplace(*std::move(core));
     else
-      Warn(path +
-               " gives code only, no values: the recording does not tell that a signal killed "
-               "the process where the dump was made",
-           {"record with `flowback record`, which notes how processes end"});
+      Warn(path + " gives code only, no values: it is not of the death that ends the recording",
+           {"name the dump that the kernel wrote when the process died"});
   }
   return {};
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "replay/debug/end_core.h"
 
+#include <signal.h>
 #include <sys/wait.h>
 
 #include <algorithm>
@@ -99,6 +100,13 @@ bool EndCore::IsPrivate(uint64_t address) const {
 bool EndCore::IsOfDeath(const Recording& recording) const {
   const auto place = Register(killed_tid_, "rip");
   const auto signal = NumberAt<int32_t>(signal_, 0);
+  // Not every recorder notes how processes end: then the dump itself must tell of a death.
+  const auto is_ours = [this](const ProcessEnd& end) { return end.pid == pid(); };
+  if (std::ranges::none_of(recording.process_ends, is_ours)) {
+    constexpr std::array kDumping = {SIGQUIT, SIGILL, SIGABRT, SIGBUS, SIGFPE,
+                                     SIGSEGV, SIGSYS, SIGXCPU, SIGXFSZ};
+    return std::ranges::find(kDumping, signal) != kDumping.end();
+  }
   return std::ranges::any_of(recording.process_ends, [&](const ProcessEnd& end) {
     return end.pid == pid() && WIFSIGNALED(end.wait_status) && (!end.ip || end.ip == place) &&
            (signal == 0 || signal == WTERMSIG(end.wait_status));

@@ -41,8 +41,9 @@ class EndCore {
   // the dump does not tell.
   Bytes signal() const { return signal_; }
   int32_t killed_tid() const { return killed_tid_; }
-  // Whether the recording tells that the process died as the dump does, and so that the dump is of
-  // that moment: one that is made of a running process may show the same program counter.
+  // Whether the dump is of the process' death, and not of a process that ran on, which may show the
+  // same program counter: the recording tells of the same death, or, where it does not tell how the
+  // process ended, the dump tells of a signal that makes the kernel write one.
   bool IsOfDeath(const Recording& recording) const;
   // Copies dumped bytes from `address` on; returns how many.
   size_t Memory(uint64_t address, std::span<uint8_t> bytes) const {
