@@ -97,7 +97,7 @@ std::string KindWords(const CrashReport& report) {
     case CrashKind::kSmashedStack:
       return ": a function found its stack frame overwritten" + own;
     case CrashKind::kAbort:
-      return ": it called abort" + own;
+      return report.aborted ? ": it called abort" + own : own;
     case CrashKind::kDivision:
       return in + ": a division by zero, or one whose result has no room";
     default:

@@ -21,6 +21,7 @@
 namespace flowback {
 namespace {
 
+constexpr int kLastSignal = 64;
 constexpr size_t kCodeBytes = 16;  // bytes of an instruction
 
 constexpr std::array<const char*, 16> kKindNames = {
@@ -73,7 +74,26 @@ class Reporter {
         report_.end = end;
         if (killed) return thread;
       }
-    return ended.value_or(0);
+    return ended ? *ended : FindDumped().value_or(0);
+  }
+  // Where the recorder noted no ends, the core dump tells who was killed.
+  std::optional<size_t> FindDumped() {
+    if (input_.core == nullptr) return std::nullopt;
+    siginfo_t info{};
+    const Bytes dumped = input_.core->signal();
+    std::memcpy(&info, dumped.data(), std::min(dumped.size(), sizeof info));
+    const int32_t tid = input_.core->killed_tid();
+    if (info.si_signo <= 0 || info.si_signo > kLastSignal) return std::nullopt;
+    for (size_t thread = 0; thread < input_.machine.size(); ++thread) {
+      if (input_.machine.thread(thread).tid != tid) continue;
+      report_.end.emplace();
+      report_.end->pid = input_.core->pid();
+      report_.end->tid = tid;
+      report_.end->wait_status = info.si_signo;
+      report_.end->ip = input_.core->Register(tid, "rip");
+      return thread;
+    }
+    return std::nullopt;
   }
 
   Status AddThreads(size_t dying) {
@@ -151,6 +171,9 @@ class Reporter {
                            .stack_pointer = stack_pointer,
                            .frames = frames});
     report_.depth = frames.size();
+    report_.aborted = std::ranges::any_of(frames, [](const CrashPlace& frame) {
+      return frame.function == "abort" || frame.function == "__GI_abort";
+    });
     // With a source line, if any frame has one.
     for (const bool with_line : {true, false}) {
       const auto is_own = [with_line](const CrashPlace& frame) {

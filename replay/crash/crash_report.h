@@ -105,6 +105,7 @@ struct CrashReport {
   std::optional<CrashWhy> why;       // of the register that the bad address came from, or --why's
   std::optional<CrashPlace> cause;   // the program's own frame that a check's failure is told of
   std::optional<CrashPlace> thrown;  // where the exception came from
+  bool aborted = false;              // the thread was in abort()
   uint64_t depth = 0;                // of the dying thread's stack
   // Of a stack that overflowed: the functions that call each other again and again, each once, in
   // the order of the calls. Empty: no such round was found.

@@ -144,6 +144,24 @@ class Crashes(unittest.TestCase):
         self.assertIn("again and again", told["sentence"])
         self.assertEqual(told["depth"], len(told["threads"][0]["stack"]))
 
+    def test_real_hardware(self):
+        """Recordings of Intel PT by perf, which notes no ends: the core dump tells of it."""
+        shared = os.environ.get("FLOWBACK_SHARED") or os.path.join(os.path.dirname(SOURCE), "../../../../shared")
+        folder = os.path.join(shared, "traces", "intel-pt", "hase-2018-04-04")
+        if not os.path.isdir(folder):
+            self.skipTest("the shared recordings are not here")
+        for name, day, last in (("control_flow", "20180404T163033", "__syscall4"), ("loopy", "20180404T162955", "exit")):
+            path = os.path.join(folder, name + "-" + day)
+            words = ["--image", os.path.join(folder, name), "--core", path + ".coredump"]
+            told = self.crash(path + ".perf", *words, "--why", "rdi")
+            self.assertEqual((told["kind"], told["signal"], told["core_contradicts"]), ("abort", "SIGABRT", False))
+            self.assertTrue(told["has_core"])
+            executed = told["threads"][0]["instructions"]
+            self.assertEqual((executed[-1]["text"], executed[-1]["place"]["function"]), ("syscall", last))
+            # What the kernel was asked to send is in the dump's registers, and the flow leads back from there.
+            self.assertNotEqual(told["why"]["chain"], [])
+            self.assertIsNotNone(told["why"]["value"])
+
     def test_threads(self):
         told = self.crash(self.record("unoptimised", "thread"))
         self.assertEqual(len(told["threads"]), 2)
