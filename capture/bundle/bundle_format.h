@@ -33,6 +33,9 @@ inline constexpr std::string_view kRootFolder = "root";
 inline constexpr std::string_view kCoreFolder = "core";
 inline constexpr std::string_view kKernelFolder = "kernel";
 
+// The first bytes of a zstd frame.
+inline constexpr std::string_view kFrameMagic = "\x28\xb5\x2f\xfd";
+
 // A frame's content; the last one of a member may have less.
 inline constexpr size_t kFrame = size_t{8} << 20;
 

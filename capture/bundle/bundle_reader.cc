@@ -17,7 +17,6 @@
 namespace flowback::bundle {
 namespace {
 
-constexpr std::string_view kFrameMagic = "\x28\xb5\x2f\xfd";
 constexpr size_t kTarHeader = 512;
 constexpr size_t kArchiveEnd = 1024;
 constexpr size_t kTarMagicAt = 257;

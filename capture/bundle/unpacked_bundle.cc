@@ -72,6 +72,11 @@ bool IsBundle(const std::string& path) {
   std::error_code failed;
   if (!fs::is_regular_file(path, failed)) return false;
   std::ifstream file(path, std::ios::binary);
+  // Of most inputs the first bytes tell.
+  std::string begin(kFrameMagic.size(), '\0');
+  if (!file.read(begin.data(), static_cast<std::streamsize>(begin.size())) || begin != kFrameMagic)
+    return false;
+  file.seekg(0);
   std::vector<uint8_t> head(kHead);
   file.read(reinterpret_cast<char*>(head.data()), static_cast<std::streamsize>(head.size()));
   head.resize(static_cast<size_t>(std::max<std::streamsize>(file.gcount(), 0)));
@@ -99,19 +104,17 @@ bool UnpackedBundle::Has(const std::string& member) const {
 
 Status UnpackedBundle::Unpack(const UnpackPlace& place) {
   const BundleFolders folders(place.cache, place.cache_bytes);
+  const auto file = MappedFile::Open(path_);
+  if (!file) return Fail(file.error());
+  packed_bytes_ = (*file)->bytes().size();
   std::string kept;
-  {
-    const auto file = MappedFile::Open(path_);
-    if (!file) return Fail(file.error());
-    packed_bytes_ = (*file)->bytes().size();
-    if (const std::string name = NameOf(**file); folders.IsUsable() && !name.empty())
-      kept = folders.folder() + "/" + name;
-  }
+  if (const std::string name = NameOf(**file); folders.IsUsable() && !name.empty())
+    kept = folders.folder() + "/" + name;
   if (!kept.empty() && FindKept(kept)) return {};
   auto folder = kept.empty() ? BundleFolders::NewTemporary() : folders.New();
   if (!folder) return Fail(folder.error());
   lock_ = std::move(folder->lock);
-  if (Status status = UnpackInto(folder->path); !status) return status;
+  if (Status status = UnpackInto(folder->path, **file); !status) return status;
   if (!kept.empty() && !damage_) KeepAs(kept);
   folders.Trim(folder_);
   return {};
@@ -130,14 +133,12 @@ bool UnpackedBundle::FindKept(const std::string& folder) {
   return true;
 }
 
-Status UnpackedBundle::UnpackInto(const std::string& folder) {
+Status UnpackedBundle::UnpackInto(const std::string& folder, const MappedFile& file) {
   folder_ = folder;
   removes_ = true;
-  const auto file = MappedFile::Open(path_);
-  if (!file) return Fail(file.error());
   MemberFiles files(folder);
-  Result<std::optional<Error>> damage = ReadBundle((*file)->bytes(), path_, files);
-  if (Status status = (*file)->CheckWhole(); !status) return status;
+  Result<std::optional<Error>> damage = ReadBundle(file.bytes(), path_, files);
+  if (Status status = file.CheckWhole(); !status) return status;
   if (!damage) return Fail(damage.error());
   if (Status status = files.Finish(); !status) return status;
   damage_ = *std::move(damage);

@@ -12,6 +12,10 @@
 #include "capture/bundle/bundle_format.h"
 #include "flowback/base/error.h"
 
+namespace flowback {
+class MappedFile;  // base/mapped_file.h
+}
+
 namespace flowback::bundle {
 
 // Where bundles are unpacked.
@@ -50,7 +54,7 @@ class UnpackedBundle {
  private:
   UnpackedBundle() = default;
   Status Unpack(const UnpackPlace& place);
-  Status UnpackInto(const std::string& folder);
+  Status UnpackInto(const std::string& folder, const MappedFile& file);
   bool FindKept(const std::string& folder);
   void KeepAs(const std::string& folder);
   Status ReadManifest();

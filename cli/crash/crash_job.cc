@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <sys/wait.h>
 
-#include <filesystem>
 #include <utility>
 
 #include "cli/crash/crash_options.h"
@@ -10,6 +9,7 @@
 #include "cli/replay/opened_replay.h"
 #include "cli/text/status.h"
 #include "replay/crash/crash_report.h"
+#include "replay/session/noted_core.h"
 
 namespace flowback::cli {
 namespace {
@@ -35,11 +35,8 @@ ReplayOptions OptionsFor(const CrashWords& words, const Recording& recording) {
   const ProcessEnd* end = words.pid ? EndOf(recording, *words.pid) : FirstKilled(recording);
   if (end == nullptr) return options;
   options.pid = end->pid;
-  std::error_code failed;
   std::vector<std::string>& cores = options.reader.search.cores;
-  if (cores.empty() && std::filesystem::is_regular_file(end->core, failed))
-    if (const auto core = EndCore::Open(end->core); core && core->pid() == end->pid)
-      cores.push_back(end->core);
+  if (cores.empty() && HasNotedCore(*end)) cores.push_back(end->core);
   return options;
 }
 

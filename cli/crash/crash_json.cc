@@ -6,6 +6,7 @@
 #include "base/hex.h"
 #include "cli/crash/crash_text.h"
 #include "cli/text/process_ends.h"
+#include "replay/crash/crash_threads.h"
 #include "replay/values/chain_words.h"
 
 namespace flowback::cli {
@@ -66,11 +67,7 @@ class ThreadJson {
         {"state", state},
         {"time", thread.tsc == 0 ? Json(nullptr) : Json(session_.clock().Value(thread.tsc))},
         {"place", PlaceJson(thread.place)},
-        {"stack", ListOf(thread.stack.frames,
-                         [this](const StackFrame& frame) {
-                           return PlaceJson(
-                               PlaceOf(session_, frame.space, frame.address, !frame.is_exact));
-                         })},
+        {"stack", ListOf(FramesOf(session_, thread.stack), PlaceJson)},
         {"calls", ListOf(thread.calls, [this](const LastCall& call) { return CallJson(call); })},
         {"lines", ListOf(thread.lines, PlaceJson)},
         {"instructions", ListOf(thread.instructions, InstructionJson)}};

@@ -4,8 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdlib>
-#include <iterator>
 
 #include "base/hex.h"
 #include "cli/stack/frame_text.h"
@@ -78,15 +76,7 @@ class CrashWriter {
         level += left_out;
         if (outermost == 0) return;
       }
-      bool innermost = true;
-      for (const NamedFrame& named : names_.Of(frames[i])) {
-        fmt::format_to(std::back_inserter(out_), "{:<4}", fmt::format("#{} ", level++));
-        AppendFrameText(named, frames[i], innermost, out_);
-        out_ += '\n';
-        innermost = false;
-      }
-      if (frames[i].is_handler)
-        out_ += fmt::format("{:<4}<signal handler called>\n", fmt::format("#{} ", level++));
+      AppendFrame(names_.Of(frames[i]), frames[i], level, out_);
     }
   }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <fmt/format.h>
 
-#include <filesystem>
 #include <iostream>
 
 #include "base/mapped_file.h"
@@ -14,8 +13,6 @@
 
 namespace flowback::cli {
 namespace {
-
-namespace fs = std::filesystem;
 
 constexpr const char* kEnding = ".tar.zst";
 

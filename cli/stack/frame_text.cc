@@ -33,6 +33,21 @@ void AppendFrameText(const NamedFrame& named, const StackFrame& frame, bool inne
   if (frame.is_guess) out += " (guess)";
 }
 
+void AppendFrame(const std::vector<NamedFrame>& names, const StackFrame& frame, size_t& level,
+                 std::string& out) {
+  bool innermost = true;
+  for (const NamedFrame& named : names) {
+    fmt::format_to(std::back_inserter(out), "{:<4}", fmt::format("#{} ", level++));
+    AppendFrameText(named, frame, innermost, out);
+    out += '\n';
+    innermost = false;
+  }
+  if (frame.repeats) out += "      (repeats, count not known)\n";
+  if (frame.is_handler)
+    fmt::format_to(std::back_inserter(out), "{:<4}<signal handler called>\n",
+                   fmt::format("#{} ", level++));
+}
+
 void TextOrNull(JsonLine& line, std::string_view key, std::string_view text) {
   if (text.empty())
     line.Null(key);

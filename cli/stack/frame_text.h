@@ -4,6 +4,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "flowback/replay/thread_stack.h"
 #include "replay/calls/stack_names.h"
@@ -15,6 +16,11 @@ namespace flowback::cli {
 // frame, which alone has an address.
 void AppendFrameText(const NamedFrame& named, const StackFrame& frame, bool innermost,
                      std::string& out);
+
+// Appends a line for each function of the frame, the innermost first, and what the frame is
+// besides; counts `level`, the number of the next line, on.
+void AppendFrame(const std::vector<NamedFrame>& names, const StackFrame& frame, size_t& level,
+                 std::string& out);
 
 void TextOrNull(JsonLine& line, std::string_view key, std::string_view text);
 // Adds function, offset, object, file, line, inlined.

@@ -58,17 +58,7 @@ void PrintStackText(const ShownStack& shown, const StackStyle& style, Output& ou
   size_t level = 0;
   bool guessed = false;
   for (const StackFrame& frame : shown.stack.frames) {
-    bool innermost = true;
-    for (const NamedFrame& named : style.names.Of(frame)) {
-      fmt::format_to(std::back_inserter(out), "{:<4}", fmt::format("#{} ", level++));
-      AppendFrameText(named, frame, innermost, out);
-      out += '\n';
-      innermost = false;
-    }
-    if (frame.repeats) out += "      (repeats, count not known)\n";
-    if (frame.is_handler)
-      fmt::format_to(std::back_inserter(out), "{:<4}<signal handler called>\n",
-                     fmt::format("#{} ", level++));
+    AppendFrame(style.names.Of(frame), frame, level, out);
     guessed = guessed || frame.is_guess;
     output.Commit();
     if (output.closed()) return;

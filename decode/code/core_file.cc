@@ -366,6 +366,17 @@ BuildId CoreFile::BuildIdOf(const CoreMappedFile& file) const {
   return {};
 }
 
+void ForEachNote(Bytes notes, const std::function<void(uint32_t type, Bytes content)>& visit) {
+  const auto rounded = [](uint64_t size) { return (size + 3) & ~uint64_t{3}; };
+  for (uint64_t at = 0;;) {
+    const auto note = Load<Elf64_Nhdr>(notes, at);
+    if (!note) return;
+    const uint64_t content = at + sizeof *note + rounded(note->n_namesz);
+    visit(note->n_type, Slice(notes, content, note->n_descsz));
+    at = content + rounded(note->n_descsz);
+  }
+}
+
 Result<CoreFile> ReadCore(Bytes bytes, const std::string& name) {
   return Reader(bytes, name, false).Read();
 }

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -60,6 +61,9 @@ Result<CoreFile> ReadCore(Bytes bytes, const std::string& name);
 // The same for the beginning of a file that can't be mapped (/proc/kcore): headers and notes, while
 // of the segments only places and sizes are told.
 Result<CoreFile> ReadCoreHeaders(Bytes beginning, const std::string& name);
+
+// Calls visit for each note in a range of ELF notes; one that is cut has what there is of it.
+void ForEachNote(Bytes notes, const std::function<void(uint32_t type, Bytes content)>& visit);
 
 // The GNU build-id in a range of ELF notes; empty when there is none.
 BuildId FindBuildId(Bytes notes);

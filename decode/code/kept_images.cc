@@ -20,20 +20,6 @@ constexpr size_t kMostIndex = size_t{64} << 20;
 constexpr size_t kLongestName = 255;
 constexpr int kHex = 16;
 
-std::string Escaped(std::string_view path) {
-  std::string text;
-  for (const char c : path) {
-    if (c > ' ' && c < 0x7f && c != '%') {
-      text += c;
-      continue;
-    }
-    char code[4];
-    std::snprintf(code, sizeof code, "%%%02x", static_cast<unsigned>(static_cast<uint8_t>(c)));
-    text += code;
-  }
-  return text;
-}
-
 template <class Number>
 std::optional<Number> NumberIn(std::string_view text, int base = 10) {
   Number number = 0;
@@ -106,6 +92,20 @@ std::string ImagesFolderOf(const std::string& recording) {
   return recording + std::string(kFolderEnd);
 }
 
+std::string EscapedName(std::string_view path) {
+  std::string text;
+  for (const char c : path) {
+    if (c > ' ' && c < 0x7f && c != '%') {
+      text += c;
+      continue;
+    }
+    char code[4];
+    std::snprintf(code, sizeof code, "%%%02x", static_cast<unsigned>(static_cast<uint8_t>(c)));
+    text += code;
+  }
+  return text;
+}
+
 void ImageHash::Add(Bytes bytes) {
   while (rest_.size() + bytes.size() >= kStep) {
     const size_t part = kStep - rest_.size();
@@ -131,7 +131,7 @@ uint64_t ImageHash::Of(Bytes content) {
 
 std::string KeptImage::Line() const {
   return "image " + name + " " + std::to_string(size) + " " + HashText(hash) + " " +
-         (build_id.empty() ? "-" : build_id.ToHex()) + " " + Escaped(path) + "\n";
+         (build_id.empty() ? "-" : build_id.ToHex()) + " " + EscapedName(path) + "\n";
 }
 
 std::string KeptMapping::Line() const {

@@ -29,6 +29,9 @@ namespace flowback {
 std::string ImagesFolderOf(const std::string& recording);
 inline constexpr const char* kImagesIndex = "index";
 
+// The text with its bytes other than printable ones, and %, written %XX.
+std::string EscapedName(std::string_view text);
+
 // Of a file's content, a part of any size at a time. Not proof against what is made to collide.
 class ImageHash {
  public:

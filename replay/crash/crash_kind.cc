@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <array>
 
+#include "base/path_text.h"
+
 namespace flowback {
 namespace {
 
@@ -111,9 +113,7 @@ std::vector<std::string> RecursionOf(const std::vector<CrashPlace>& frames) {
 bool IsOfEnding(const CrashPlace& frame) {
   constexpr std::array<std::string_view, 4> kLibraries = {"libc.so", "libstdc++.so", "libgcc_s.so",
                                                           "ld-linux"};
-  const size_t slash = frame.object.rfind('/');
-  const std::string_view name =
-      std::string_view(frame.object).substr(slash == std::string::npos ? 0 : slash + 1);
+  const std::string_view name = LastPart(frame.object);
   return std::ranges::any_of(kLibraries,
                              [&](std::string_view library) { return name.starts_with(library); }) ||
          std::ranges::any_of(

@@ -6,8 +6,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
-#include <charconv>
 #include <cstring>
 #include <unordered_map>
 #include <utility>
@@ -29,17 +27,6 @@ constexpr std::array<const char*, 16> kKindNames = {
     "access",      "stack-overflow", "wild-jump",     "assertion",
     "exception",   "heap",           "smashed-stack", "abort",
     "instruction", "division",       "system-call",   "signal"};
-
-// The address that the word is: 0x7ffe0010. Empty: it is none.
-std::optional<uint64_t> AddressIn(std::string_view word) {
-  if (!word.starts_with("0x")) return std::nullopt;
-  constexpr int kBase = 16;
-  uint64_t address = 0;
-  const auto [end, error] =
-      std::from_chars(word.data() + 2, word.data() + word.size(), address, kBase);
-  return error == std::errc() && end == word.data() + word.size() ? std::optional(address)
-                                                                  : std::nullopt;
-}
 
 class Reporter {
  public:
@@ -76,12 +63,17 @@ class Reporter {
       }
     return ended ? *ended : FindDumped().value_or(0);
   }
-  // Where the recorder noted no ends, the core dump tells who was killed.
-  std::optional<size_t> FindDumped() {
-    if (input_.core == nullptr) return std::nullopt;
+  // Of the core dump; zeros: it does not tell. REQUIRES: there is a dump.
+  siginfo_t DumpedSignal() const {
     siginfo_t info{};
     const Bytes dumped = input_.core->signal();
     std::memcpy(&info, dumped.data(), std::min(dumped.size(), sizeof info));
+    return info;
+  }
+  // Where the recorder noted no ends, the core dump tells who was killed.
+  std::optional<size_t> FindDumped() {
+    if (input_.core == nullptr) return std::nullopt;
+    const siginfo_t info = DumpedSignal();
     const int32_t tid = input_.core->killed_tid();
     if (info.si_signo <= 0 || info.si_signo > kLastSignal) return std::nullopt;
     for (size_t thread = 0; thread < input_.machine.size(); ++thread) {
@@ -125,9 +117,7 @@ class Reporter {
   std::optional<uint64_t> DumpedAddress(int32_t tid) const {
     if (input_.core == nullptr || !IsAccess() || input_.core->killed_tid() != tid)
       return std::nullopt;
-    siginfo_t info{};
-    const Bytes dumped = input_.core->signal();
-    std::memcpy(&info, dumped.data(), std::min(dumped.size(), sizeof info));
+    const siginfo_t info = DumpedSignal();
     // What another process sends, or the kernel where it knows no address, tells none.
     const bool is_told = info.si_signo == WTERMSIG(report_.end->wait_status) && info.si_code > 0 &&
                          info.si_code != SI_KERNEL;
@@ -144,11 +134,10 @@ class Reporter {
     has_code_ = size != 0;
     if (!has_code_) return;
     const Bytes bytes{code.data(), size};
-    Disassembler disassembler;
     report_.fault = {.number = at.number,
                      .tsc = at.tsc,
                      .place = PlaceOf(input_.session, space, address, false),
-                     .text = disassembler.Text(bytes, address, at.instruction.mode)};
+                     .text = disassembler_.Text(bytes, address, at.instruction.mode)};
     if (!report_.end->fault_address) report_.end->fault_address = DumpedAddress(at.tid);
     access_ = AccessOf(bytes, address, at.instruction.mode, report_.end->fault_address, input_.core,
                        at.tid);
@@ -211,12 +200,8 @@ class Reporter {
     if (name.empty() && is_one && access_ && access_->culprit)
       name = access_->operands[*access_->culprit].name;
     if (name.empty()) return {};
-    if (name.starts_with('$')) name.erase(0, 1);
-    for (char& letter : name)
-      letter = static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
-    const auto number = FollowedRegister(name);
-    const auto address = AddressIn(name);
-    if (!number && !address)
+    const auto question = ValueQuestion::In(std::move(name));
+    if (!question)
       return Fail(Error(ErrorCode::kUsage, "--why " + options_.why + ": is no register or address")
                       .Remedy("--why rax, or --why 0x7ffe0010"));
     const MachineThread at = input_.machine.At(dying);
@@ -225,10 +210,9 @@ class Reporter {
     report_.core_contradicts = past->history.contradiction().has_value();
     if (report_.core_contradicts) return {};
     CrashWhy why;
-    why.name = name;
-    if (number) why.value = past->history.Register(past->point, *number);
-    const values::ValueChain chain = number ? past->history.WhyRegister(past->point, *number)
-                                            : past->history.WhyMemory(past->point, *address);
+    why.name = question->name;
+    if (question->number) why.value = past->history.Register(past->point, *question->number);
+    const values::ValueChain chain = question->Why(*past);
     why.end = chain.end;
     for (const values::ChainLink& link : chain.links) why.links.push_back(LinkOf(*past, link));
     report_.why = std::move(why);

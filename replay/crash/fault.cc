@@ -2,21 +2,16 @@
 #include "replay/crash/fault.h"
 
 #include <algorithm>
-#include <array>
 
 #include "decode/instruction/effects.h"
 #include "replay/debug/end_core.h"
+#include "replay/debug/past_values.h"
 
 namespace flowback {
 namespace {
 
-// By their numbers in steps.
-constexpr std::array<std::string_view, 16> kNames = {"rax", "rcx", "rdx", "rbx", "rsp", "rbp",
-                                                     "rsi", "rdi", "r8",  "r9",  "r10", "r11",
-                                                     "r12", "r13", "r14", "r15"};
-
 bool IsGeneral(const StepOperand& operand) {
-  return operand.kind == StepOperand::Kind::kRegister && operand.number < kNames.size();
+  return operand.kind == StepOperand::Kind::kRegister && operand.number < kGeneralRegisters.size();
 }
 
 bool IsStore(StepKind kind) {
@@ -55,7 +50,8 @@ class AccessReader {
     if (core_ == nullptr) return std::nullopt;
     if (operand.number == step_register::kFsBase) return core_->Register(tid_, "fs_base");
     if (operand.number == step_register::kGsBase) return core_->Register(tid_, "gs_base");
-    return IsGeneral(operand) ? core_->Register(tid_, kNames[operand.number]) : std::nullopt;
+    return IsGeneral(operand) ? core_->Register(tid_, kGeneralRegisters[operand.number])
+                              : std::nullopt;
   }
   std::optional<uint64_t> AddressOf(const StepAddress& memory) const {
     const auto base = ValueOf(memory.base), index = ValueOf(memory.index),
@@ -91,7 +87,7 @@ class AccessReader {
     return access_.operands[index].value.has_value() && value && *value >= kFirstPages;
   }
   size_t Add(uint8_t number, bool is_address) {
-    const std::string_view name = kNames[number];
+    const std::string_view name = kGeneralRegisters[number];
     const auto known = std::ranges::find(access_.operands, name, &FaultOperand::name);
     if (known != access_.operands.end())
       return static_cast<size_t>(known - access_.operands.begin());

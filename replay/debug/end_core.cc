@@ -40,8 +40,6 @@ Bytes PartOf(Bytes bytes, uint64_t offset, uint64_t size) {
   return bytes.subspan(offset, std::min<uint64_t>(size, bytes.size() - offset));
 }
 
-uint64_t Rounded(uint32_t size) { return (uint64_t{size} + 3) / 4 * 4; }
-
 }  // namespace
 
 Result<EndCore> EndCore::Open(const std::string& path) {
@@ -68,19 +66,13 @@ EndCore::EndCore(std::shared_ptr<const MappedFile> file, CoreFile core)
 
 // The thread that was killed is the first one.
 void EndCore::ReadNotes(Bytes notes) {
-  constexpr uint64_t kHeader = 12;
-  for (uint64_t at = 0; at + kHeader <= notes.size();) {
-    const uint64_t name = Rounded(NumberAt<uint32_t>(notes, at));
-    const auto size = NumberAt<uint32_t>(notes, at + 4);
-    const auto type = NumberAt<uint32_t>(notes, at + 8);
-    const Bytes content = PartOf(notes, at + kHeader + name, size);
-    at += kHeader + name + Rounded(size);
+  ForEachNote(notes, [this](uint32_t type, Bytes content) {
     if (type == kSignalInfo && signal_.empty()) signal_ = content;
-    if (type != kThreadStatus || content.size() < kRegistersAt + kRegisters.size() * 8) continue;
+    if (type != kThreadStatus || content.size() < kRegistersAt + kRegisters.size() * 8) return;
     const auto tid = NumberAt<int32_t>(content, kThreadAt);
     if (registers_.empty()) killed_tid_ = tid;
     registers_[tid] = content.subspan(kRegistersAt);
-  }
+  });
 }
 
 // A file's data is the process's own copy where the file is a program or a library; anything else

@@ -2,19 +2,16 @@
 #include "replay/debug/past_values.h"
 
 #include <algorithm>
-#include <array>
+#include <cctype>
 #include <string_view>
 #include <utility>
 #include <variant>
 
+#include "base/text_words.h"
 #include "decode/instruction/effects.h"
 
 namespace flowback {
 namespace {
-
-constexpr std::array<std::string_view, 16> kGeneral = {"rax", "rcx", "rdx", "rbx", "rsp", "rbp",
-                                                       "rsi", "rdi", "r8",  "r9",  "r10", "r11",
-                                                       "r12", "r13", "r14", "r15"};
 
 // Whether only a part of the user's code was to be recorded.
 bool LeavesCodeOut(const Session& session) {
@@ -33,11 +30,32 @@ PastValues::PastValues(const Session& session, ReplayedMachine& machine, ImageMe
     : machine_(machine), images_(images), core_(core), hides_handlers_(LeavesCodeOut(session)) {}
 
 std::optional<uint8_t> FollowedRegister(std::string_view name) {
-  const auto general = std::ranges::find(kGeneral, name);
-  if (general != kGeneral.end()) return static_cast<uint8_t>(general - kGeneral.begin());
+  const auto general = std::ranges::find(kGeneralRegisters, name);
+  if (general != kGeneralRegisters.end())
+    return static_cast<uint8_t>(general - kGeneralRegisters.begin());
   if (name == "fs_base") return step_register::kFsBase;
   if (name == "gs_base") return step_register::kGsBase;
   return std::nullopt;
+}
+
+std::optional<ValueQuestion> ValueQuestion::In(std::string word) {
+  if (word.starts_with('$')) word.erase(0, 1);
+  std::ranges::transform(word, word.begin(),
+                         [](unsigned char letter) { return std::tolower(letter); });
+  ValueQuestion question{.name = std::move(word)};
+  question.number = FollowedRegister(question.name);
+  if (question.number) return question;
+  constexpr int kHexadecimal = 16;
+  const auto address =
+      question.name.starts_with("0x") ? Number(question.name, kHexadecimal) : std::nullopt;
+  if (!address) return std::nullopt;
+  question.address = *address;
+  return question;
+}
+
+values::ValueChain ValueQuestion::Why(const PastValues::Place& place) const {
+  return number ? place.history.WhyRegister(place.point, *number)
+                : place.history.WhyMemory(place.point, address);
 }
 
 values::Surroundings PastValues::SurroundingsOf(int32_t tid, const AddressSpace& space,
@@ -46,7 +64,8 @@ values::Surroundings PastValues::SurroundingsOf(int32_t tid, const AddressSpace&
   const auto add = [&](std::string_view name, uint8_t number) {
     if (const auto value = core_.Register(tid, name)) state.registers.emplace_back(number, *value);
   };
-  for (size_t i = 0; i < kGeneral.size(); ++i) add(kGeneral[i], static_cast<uint8_t>(i));
+  for (size_t i = 0; i < kGeneralRegisters.size(); ++i)
+    add(kGeneralRegisters[i], static_cast<uint8_t>(i));
   add("fs_base", step_register::kFsBase);
   add("gs_base", step_register::kGsBase);
   add("eflags", step_register::kFlags);

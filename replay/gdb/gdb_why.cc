@@ -2,11 +2,9 @@
 // `monitor why`: the chain of instructions that gave a register or memory its value.
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cctype>
 #include <string>
 
-#include "base/hex.h"
+#include "base/path_text.h"
 #include "decode/instruction/disassemble.h"
 #include "replay/gdb/gdb_server.h"
 #include "replay/values/chain_words.h"
@@ -21,24 +19,15 @@ using values::ChainLink;
 std::string LineText(Session& session, const AddressSpace& space, uint64_t address) {
   const SourcePlace place = session.lines().Find(space, address);
   if (!place.known() || place.frames.front().line == 0) return "";
-  const std::string_view file = place.frames.front().file;
-  const size_t name = file.rfind('/');
-  return fmt::format(" ({}:{})",
-                     Printable(name == std::string_view::npos ? file : file.substr(name + 1)),
+  return fmt::format(" ({}:{})", Printable(LastPart(place.frames.front().file)),
                      place.frames.front().line);
 }
 
 }  // namespace
 
 std::string GdbServer::MonitorWhy(const std::string& words) {
-  std::string name = words.starts_with('$') ? words.substr(1) : words;
-  std::ranges::transform(name, name.begin(),
-                         [](unsigned char letter) { return std::tolower(letter); });
-  std::string_view digits = name;
-  const bool is_address = TakeWord(digits, "0x");
-  const auto address = is_address ? TakeHex(digits) : std::nullopt;
-  const auto number = FollowedRegister(name);
-  if (!number && (!address || !digits.empty()))
+  const auto question = ValueQuestion::In(words);
+  if (!question)
     return "flowback: why takes a register, such as rax, or an address, such as 0x7ffe0010\n";
   const MachineThread thread = view_.machine().At(general());
   const auto at = view_.past() == nullptr ? std::nullopt : view_.past()->At(thread);
@@ -50,8 +39,7 @@ std::string GdbServer::MonitorWhy(const std::string& words) {
   if (at->history.contradiction())
     return "flowback: the core dump does not fit to the flow, so nothing follows from it: another "
            "process may have written to the memory of this one\n";
-  const values::ValueChain chain = number ? at->history.WhyRegister(at->point, *number)
-                                          : at->history.WhyMemory(at->point, *address);
+  const values::ValueChain chain = question->Why(*at);
   std::string text;
   Disassembler disassembler;
   for (const ChainLink& link : chain.links) {

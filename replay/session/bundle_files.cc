@@ -6,18 +6,17 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <map>
 #include <set>
 #include <utility>
 #include <variant>
 
 #include "base/mapped_file.h"
 #include "capture/bundle/unpacked_bundle.h"
-#include "decode/code/core_file.h"
 #include "decode/code/elf_file.h"
 #include "decode/code/image_search.h"
 #include "decode/code/kept_images.h"
 #include "decode/code/own_vdso.h"
+#include "replay/session/noted_core.h"
 #include "replay/symbols/source_file.h"
 
 namespace flowback {
@@ -38,20 +37,6 @@ std::string TextOf(const std::string& path) {
 bool IsFile(const std::string& path) {
   std::error_code failed;
   return fs::is_regular_file(path, failed);
-}
-
-// The name with all that is no printable ASCII written %XX: in the manifest it has to be text.
-std::string AsText(const std::string& name) {
-  std::string text;
-  for (const char c : name) {
-    const auto byte = static_cast<uint8_t>(c);
-    constexpr char kDigits[] = "0123456789abcdef";
-    if (byte > ' ' && byte < 0x7f && c != '%')
-      text += c;
-    else
-      (text += '%') += {kDigits[byte >> 4], kDigits[byte & 15]};
-  }
-  return text;
 }
 
 // The path under which files of it stand in the folder for files with paths; empty: it has no
@@ -121,7 +106,8 @@ class FileLister {
     fs::path path = fs::absolute(path_, failed).lexically_normal();
     if (!path.has_filename()) path = path.parent_path();
     const bool is_folder = fs::is_directory(path, failed);
-    member_ = std::string(bundle::kRecordingFolder) + "/" + AsText(path.filename());
+    // In the manifest it has to be text.
+    member_ = std::string(bundle::kRecordingFolder) + "/" + EscapedName(path.filename().string());
     if (is_folder)
       AddBelow(path, member_, PackedKind::kRecording);
     else
@@ -245,22 +231,13 @@ class FileLister {
     std::vector<std::string> cores = session_.options().search.cores;
     if (cores.empty())
       for (const ProcessEnd& end : recording_.process_ends)
-        if (IsCoreOf(end)) cores.push_back(end.core);
+        if (HasNotedCore(end)) cores.push_back(end.core);
     for (size_t i = 0; i < cores.size(); ++i) {
       const std::string member = std::string(bundle::kCoreFolder) + "/" + std::to_string(i + 1) +
-                                 "-" + AsText(std::string(BaseName(cores[i])));
+                                 "-" + EscapedName(BaseName(cores[i]));
       if (Add(member, cores[i], PackedKind::kCore)) files_.manifest.cores.push_back(member);
     }
   }
-  // A later process may have written another dump to the place.
-  static bool IsCoreOf(const ProcessEnd& end) {
-    if (!IsFile(end.core)) return false;
-    const auto file = MappedFile::Open(end.core);
-    if (!file) return false;
-    const Result<CoreFile> core = ReadCore((*file)->bytes(), end.core);
-    return core && core->pid == end.pid;
-  }
-
   void AddKernel() {
     const ImageSearch& search = session_.options().search;
     const auto add = [&](const std::string& path, const char* name, std::string& member) {

@@ -16,10 +16,9 @@ namespace {
 constexpr uint64_t kPage = 4096;
 constexpr uint64_t kBelowStack = 128;  // where a function without calls may have its variables
 constexpr uint64_t kOtherStack =
-    16 * kPage;                            // that stays of a stack, but of the first thread's all
-constexpr size_t kRegistersAt = 112;       // in struct elf_prstatus
-constexpr size_t kX86StackPointer = 19;    // in struct user_regs_struct
-constexpr size_t kArm64StackPointer = 31;  // in struct user_pt_regs
+    16 * kPage;                       // that stays of a stack, but of the first thread's all
+constexpr size_t kRegistersAt = 112;  // in struct elf_prstatus
+constexpr size_t kStackPointer = 19;  // in struct user_regs_struct of x86-64
 
 template <class T>
 std::optional<T> At(Bytes bytes, uint64_t offset) {
@@ -33,8 +32,6 @@ Bytes Part(Bytes bytes, uint64_t offset, uint64_t size) {
   if (offset > bytes.size()) return {};
   return bytes.subspan(offset, std::min<uint64_t>(size, bytes.size() - offset));
 }
-
-uint64_t Rounded(uint64_t size) { return (size + 3) / 4 * 4; }
 
 // What the notes tell of stacks.
 struct Stacks {
@@ -52,17 +49,12 @@ uint64_t MainStackIn(Bytes auxiliary) {
   }
 }
 
-void ReadStacks(Bytes notes, size_t number, Stacks& stacks) {
-  for (uint64_t at = 0;;) {
-    const auto note = At<Elf64_Nhdr>(notes, at);
-    if (!note) return;
-    const uint64_t content = at + sizeof(Elf64_Nhdr) + Rounded(note->n_namesz);
-    at = content + Rounded(note->n_descsz);
-    const auto pointer = At<uint64_t>(Part(notes, content, note->n_descsz),
-                                      kRegistersAt + number * sizeof(uint64_t));
-    if (note->n_type == NT_PRSTATUS && pointer) stacks.pointers.push_back(*pointer);
-    if (note->n_type == NT_AUXV) stacks.main = MainStackIn(Part(notes, content, note->n_descsz));
-  }
+void ReadStacks(Bytes notes, Stacks& stacks) {
+  ForEachNote(notes, [&stacks](uint32_t type, Bytes content) {
+    const auto pointer = At<uint64_t>(content, kRegistersAt + kStackPointer * sizeof(uint64_t));
+    if (type == NT_PRSTATUS && pointer) stacks.pointers.push_back(*pointer);
+    if (type == NT_AUXV) stacks.main = MainStackIn(content);
+  });
 }
 
 class CoreRedaction {
@@ -70,12 +62,11 @@ class CoreRedaction {
   CoreRedaction(Bytes core, const Elf64_Ehdr& header) : core_(core), header_(header) {}
 
   std::vector<uint8_t> Make() {
-    const size_t number = header_.e_machine == EM_AARCH64 ? kArm64StackPointer : kX86StackPointer;
     for (unsigned i = 0; i < header_.e_phnum; ++i)
       if (const auto program = Program(i)) programs_.push_back(*program);
     for (const Elf64_Phdr& program : programs_)
       if (program.p_type == PT_NOTE)
-        ReadStacks(Part(core_, program.p_offset, program.p_filesz), number, stacks_);
+        ReadStacks(Part(core_, program.p_offset, program.p_filesz), stacks_);
     Elf64_Ehdr header = header_;
     header.e_phoff = sizeof header;
     header.e_phentsize = sizeof(Elf64_Phdr);
@@ -141,12 +132,7 @@ class CoreRedaction {
 Result<std::vector<uint8_t>> RedactCore(Bytes core, const std::string& name) {
   const Result<CoreFile> read = ReadCore(core, name);
   if (!read) return Fail(read.error());
-  const auto header = At<Elf64_Ehdr>(core, 0);
-  if (!header || (header->e_machine != EM_X86_64 && header->e_machine != EM_AARCH64))
-    return Fail(Error(ErrorCode::kUnsupported,
-                      name + ": where its stacks are is only known of x86-64 and AArch64")
-                    .Remedy("leave it out: --no-core"));
-  return CoreRedaction(core, *header).Make();
+  return CoreRedaction(core, *At<Elf64_Ehdr>(core, 0)).Make();
 }
 
 }  // namespace flowback

@@ -14,8 +14,8 @@ namespace flowback {
 // A core dump of the same process that has its notes (registers, the process's command line, the
 // names of mapped files), what is in use of the first thread's stack, 64 KiB of each other thread's
 // stack from its stack pointer up, and the first page of each mapped ELF file, which has its
-// build-id. The contents of all other memory are left out. `name`
-// is for messages. Errors: as ReadCore's; kUnsupported for other machines than x86-64 and AArch64.
+// build-id. The contents of all other memory are left out. `name` is for messages. Errors: as
+// ReadCore's.
 Result<std::vector<uint8_t>> RedactCore(Bytes core, const std::string& name);
 
 }  // namespace flowback

@@ -15,6 +15,9 @@ import sys
 import tempfile
 import unittest
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+from commands import run  # noqa: E402
+
 FLOWBACK = sys.argv[1]
 
 LIBRARY = """int twice(int n) { return n + n; }
@@ -67,13 +70,6 @@ COMMANDS = [
     ["export", "{}", "--to", "autofdo", "--object", "program"],
     ["export", "{}", "--to", "brstack"],
 ]
-
-
-def run(words, folder, status=0):
-    done = subprocess.run(words, cwd=folder, capture_output=True, text=True, timeout=100)
-    if status is not None and done.returncode != status:
-        raise AssertionError(f"{words}: {done.returncode}\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}")
-    return done
 
 
 class Elsewhere(unittest.TestCase):

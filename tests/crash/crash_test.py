@@ -14,6 +14,9 @@ import sys
 import tempfile
 import unittest
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+from commands import run  # noqa: E402
+
 FLOWBACK, SOURCE = sys.argv[1], sys.argv[4]
 PROGRAMS = {"unoptimised": sys.argv[2], "optimised": sys.argv[3]}
 
@@ -29,13 +32,6 @@ for number, line in enumerate(open(SOURCE, encoding="utf-8"), 1):
     mark = re.search(r"// (FAULT|CAUSE) (\w+)", line)
     if mark:
         LINES[mark[1], mark[2]] = number
-
-
-def run(words, folder, status=0):
-    done = subprocess.run(words, cwd=folder, capture_output=True, text=True, timeout=100)
-    if status is not None and done.returncode != status:
-        raise AssertionError(f"{words}: {done.returncode}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}")
-    return done
 
 
 class Crashes(unittest.TestCase):
