@@ -31,6 +31,17 @@ class Holders(unittest.TestCase):
         self.assertEqual(len(times), 5)
         return site, site["holders"][0], sum(times)
 
+    def assertToldOfHolder(self, words):
+        """The text tells what the holder did where the flow proves that one thread alone held the lock.
+
+        On a busy machine another thread's release of the second mutex can overlap the begin of a wait for the first
+        one; then the flow, without the locks' addresses, proves no more than that one of two threads held it.
+        """
+        site = next(line for line in self.text.splitlines() if "mutex_lock" in line and "WaitForFirst" in line
+                    and " held by " in line)
+        if " held by one of " not in site:
+            self.assertIn(words, site)
+
     def test_that_computed(self):
         site, holder, time = self.held("computes")
         self.assertIn("Compute", " ".join(holder["callers"][:3]))
@@ -50,7 +61,7 @@ class Holders(unittest.TestCase):
         """Three threads wait while the holder itself waits; on a busy machine not all of them come in time in each round."""
         _, holder, _ = self.held("leads")
         self.assertIn(holder["convoy"], (2, 3))
-        self.assertIn(f": a convoy, {holder['convoy']} threads waited behind it at once", self.text)
+        self.assertToldOfHolder(f": a convoy, {holder['convoy']} threads waited behind it at once")
 
     def test_that_waited_itself(self):
         _, holder, _ = self.held("waits")
@@ -58,7 +69,7 @@ class Holders(unittest.TestCase):
         self.assertGreater(holder["waiting"], holder["time"] / 2)
         second = self.told["sites"][holder["waits_at"]]
         self.assertIn("WaitForSecond", " ".join(second["callers"]))
-        self.assertIn(", which itself waited for ", self.text)
+        self.assertToldOfHolder(", which itself waited for ")
         self.assertIn("Doze", " ".join(second["holders"][0]["callers"]))
 
 
