@@ -50,7 +50,13 @@ Json WhyJson(const CrashWhy& why) {
                              json["memory"] = HexOrNull(link.link.address);
                              return json;
                            })},
-          {"ends_because", values::EndWords(why.end)}};
+          {"ends_because", values::EndWords(why.end)},
+          {"memory", TextOrNull(why.memory)},
+          {"stored_by", why.stored ? Json{{"tid", why.stored->tid},
+                                          {"number", why.stored->instruction.number},
+                                          {"place", PlaceJson(why.stored->instruction.place)}}
+                                   : Json(nullptr)},
+          {"before_ns", why.before_ns ? Json(*why.before_ns) : Json(nullptr)}};
 }
 
 class ThreadJson {
@@ -69,6 +75,9 @@ class ThreadJson {
         {"place", PlaceJson(thread.place)},
         {"stack", ListOf(FramesOf(session_, thread.stack), PlaceJson)},
         {"calls", ListOf(thread.calls, [this](const LastCall& call) { return CallJson(call); })},
+        {"system_calls",
+         ListOf(thread.system_calls,
+                [this](const CrashSystemCall& call) { return SystemCallJson(call); })},
         {"lines", ListOf(thread.lines, PlaceJson)},
         {"instructions", ListOf(thread.instructions, InstructionJson)}};
   }
@@ -81,6 +90,16 @@ class ThreadJson {
             {"depth", call.depth},
             {"returned", call.has_returned},
             {"entry", PlaceJson(PlaceOf(session_, call.space, call.entry, false))}};
+  }
+
+  Json SystemCallJson(const CrashSystemCall& call) {
+    return {{"number", call.number},
+            {"time", call.tsc == 0 ? Json(nullptr) : Json(session_.clock().Value(call.tsc))},
+            {"name", TextOrNull(call.name)},
+            {"text", CallWords(call)},
+            {"returned", call.has_returned},
+            {"result", call.result ? Json(*call.result) : Json(nullptr)},
+            {"place", PlaceJson(PlaceOf(session_, call.space, call.address, false))}};
   }
 
   Session& session_;
@@ -110,6 +129,8 @@ std::string CrashJson(const CrashReport& report, Session& session) {
   json["why"] = report.why ? WhyJson(*report.why) : Json(nullptr);
   json["cause"] = report.cause ? PlaceJson(*report.cause) : Json(nullptr);
   json["thrown"] = report.thrown ? PlaceJson(*report.thrown) : Json(nullptr);
+  json["thrown_type"] = TextOrNull(report.thrown_type);
+  json["message"] = TextOrNull(report.message);
   json["depth"] = report.depth;
   json["recursion"] = report.recursion;
   ThreadJson threads(session);

@@ -30,6 +30,16 @@ std::string FaultPlace(const CrashReport& report) {
   return PlaceWords(place);
 }
 
+// " 112 us before", of what is long enough to be told.
+std::string BeforeWords(std::optional<uint64_t> ns) {
+  constexpr uint64_t kMicrosecond = 1000, kMillisecond = 1'000'000, kSecond = 1'000'000'000;
+  constexpr uint64_t kMost = 10;  // of a smaller unit
+  if (!ns || *ns < kMicrosecond) return "";
+  if (*ns < kMost * kMillisecond) return fmt::format(" {} us before", *ns / kMicrosecond);
+  if (*ns < kMost * kSecond) return fmt::format(" {} ms before", *ns / kMillisecond);
+  return fmt::format(" {} s before", *ns / kSecond);
+}
+
 // ": rax is 0x0, which main (crash.c:18) stored", as far as the chain leads to one instruction.
 std::string WhyWords(const CrashReport& report) {
   if (!report.why || !report.why->value) return "";
@@ -41,8 +51,15 @@ std::string WhyWords(const CrashReport& report) {
                     : oldest.link.kind == ChainLink::Kind::kLoaded ? "loaded"
                                                                    : "computed";
   const bool is_same = oldest.link.value == report.why->value;
-  return words + fmt::format(", {} {} {}", is_same ? "which" : "from a value that",
-                             PlaceWords(oldest.instruction.place), did);
+  words += fmt::format(", {} {} {}", is_same ? "which" : "from a value that",
+                       PlaceWords(oldest.instruction.place), did);
+  const std::string before = BeforeWords(report.why->before_ns);
+  if (!report.why->stored) return words + before;
+  return words + fmt::format(" from {}, where thread {} had stored it in {}{}",
+                             report.why->memory.empty() ? Hex(*oldest.link.address)
+                                                        : Printable(report.why->memory),
+                             report.why->stored->tid,
+                             PlaceWords(report.why->stored->instruction.place), before);
 }
 
 // ", from CallEntry (srv.cc:41)": what executed last.
@@ -73,6 +90,22 @@ std::string CallerOfLibrary(const CrashReport& report) {
   return IsOfEnding(report.fault->place) ? ", called by " + PlaceWords(*report.cause) : "";
 }
 
+// " of type std::runtime_error that was thrown in Parse(int) (srv.cc:41)", as far as it is known.
+std::string ExceptionWords(const CrashReport& report, const std::string& own) {
+  const std::string type = report.thrown_type.empty() ? "" : Printable(report.thrown_type);
+  std::string words = type.empty() ? "an exception" : "an exception of type " + type;
+  words += report.thrown ? " that was thrown in " + PlaceWords(*report.thrown) : own;
+  return words;
+}
+
+// ": "free(): invalid pointer"".
+std::string MessageWords(const CrashReport& report) {
+  constexpr size_t kMost = 200;
+  if (report.message.empty()) return "";
+  const std::string text = Printable(report.message);
+  return ": \"" + (text.size() > kMost ? text.substr(0, kMost) + "..." : text) + "\"";
+}
+
 std::string KindWords(const CrashReport& report) {
   const std::string in = " in " + FaultPlace(report) + CallerOfLibrary(report);
   const std::string own = report.cause ? " in " + PlaceWords(*report.cause) : "";
@@ -87,17 +120,15 @@ std::string KindWords(const CrashReport& report) {
                          Hex(report.end->ip.value_or(report.threads.front().place.address)),
                          LastPlace(report));
     case CrashKind::kAssertion:
-      return ": an assertion failed" + own;
+      return ": an assertion failed" + own + MessageWords(report);
     case CrashKind::kException:
-      return report.thrown
-                 ? ": nobody caught an exception that was thrown in " + PlaceWords(*report.thrown)
-                 : ": nobody caught an exception" + own;
+      return ": nobody caught " + ExceptionWords(report, own) + MessageWords(report);
     case CrashKind::kHeap:
-      return ": the allocator" + Caller(report) + " found its data damaged";
+      return ": the allocator" + Caller(report) + " found its data damaged" + MessageWords(report);
     case CrashKind::kSmashedStack:
-      return ": a function found its stack frame overwritten" + own;
+      return ": a function found its stack frame overwritten" + own + MessageWords(report);
     case CrashKind::kAbort:
-      return report.aborted ? ": it called abort" + own : own;
+      return (report.aborted ? ": it called abort" + own : own) + MessageWords(report);
     case CrashKind::kDivision:
       return in + ": a division by zero, or one whose result has no room";
     default:

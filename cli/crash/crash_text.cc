@@ -59,7 +59,11 @@ class CrashWriter {
       Line(fmt::format("#{} {}: {}: {}", link.instruction.number,
                        PlaceWords(link.instruction.place), link.instruction.text,
                        values::GaveWords(link.link)));
-    Line(fmt::format("The chain ends here: {}.", values::EndWords(why.end)));
+    if (why.stored)
+      Line(fmt::format("#{} of thread {}, {}: stored it there.", why.stored->instruction.number,
+                       why.stored->tid, PlaceWords(why.stored->instruction.place)));
+    else
+      Line(fmt::format("The chain ends here: {}.", values::EndWords(why.end)));
   }
 
   // Of a deep stack both ends; of what lies between, how many frames it has.
@@ -94,6 +98,7 @@ class CrashWriter {
 
   void WriteLast(const CrashThread& thread) {
     WriteCalls(thread);
+    WriteSystemCalls(thread);
     if (!thread.lines.empty()) out_ += "\nThe last lines that it executed:\n";
     for (const CrashPlace& place : thread.lines) Line(LineWords(place));
     if (!thread.instructions.empty()) out_ += "\nThe last instructions that it executed:\n";
@@ -115,6 +120,14 @@ class CrashWriter {
                        std::string(size_t{2} * std::min(call.depth - least, 40U), ' '),
                        Printable(name), call.has_returned ? "" : " (did not return)"));
     }
+  }
+
+  void WriteSystemCalls(const CrashThread& thread) {
+    if (thread.system_calls.empty()) return;
+    out_ += "\nThe last system calls that it made, the time before the end:\n";
+    for (const CrashSystemCall& call : thread.system_calls)
+      Line(fmt::format("{:>10}  {}  {}", Before(call.tsc), CallWords(call),
+                       PlaceWords(PlaceOf(session_, call.space, call.address, false))));
   }
 
   // With the text of the line, where the source is here.

@@ -18,4 +18,7 @@ std::string FirstSentence(const CrashReport& report);
 std::string CrashText(const CrashReport& report, Session& session);
 std::string CrashJson(const CrashReport& report, Session& session);
 
+// "openat(-100, "/etc/passwd", 0x0) = -ENOENT"; "?" stands for what is not proven.
+std::string CallWords(const CrashSystemCall& call);
+
 }  // namespace flowback::cli

@@ -14,7 +14,9 @@
 #include "decode/instruction/disassemble.h"
 #include "replay/crash/crash_kind.h"
 #include "replay/crash/crash_threads.h"
+#include "replay/crash/death_message.h"
 #include "replay/crash/fault.h"
+#include "replay/crash/other_store.h"
 
 namespace flowback {
 namespace {
@@ -43,6 +45,7 @@ class Reporter {
     if (Status status = AddThreads(dying); !status) return Fail(status.error());
     TellFault(dying);
     TellKind(dying);
+    TellMessage(dying);
     Status status = TellWhy(dying);
     return status ? Result<CrashReport>(std::move(report_)) : Fail(status.error());
   }
@@ -96,9 +99,19 @@ class Reporter {
     for (const size_t thread : order) {
       Result<CrashThread> told = ThreadAt(input_, thread, thread == dying, options_);
       if (!told) return Fail(told.error());
+      TellSystemCalls(thread, *told);
       report_.threads.push_back(*std::move(told));
     }
     return {};
+  }
+
+  void TellSystemCalls(size_t thread, CrashThread& told) {
+    const MachineThread at = input_.machine.At(thread);
+    const auto place =
+        past_ ? past_->Before(at, input_.machine.thread(thread).instructions) : std::nullopt;
+    if (!place) return;
+    told.system_calls = LastSystemCalls(*place, options_.last);
+    for (CrashSystemCall& call : told.system_calls) call.tsc = TimeOf(thread, call.number);
   }
 
   bool Killed() const { return report_.end && WIFSIGNALED(report_.end->wait_status); }
@@ -189,8 +202,36 @@ class Reporter {
                             .function.starts_with("__cxa_throw");
       if (!known->second) continue;
       CrashPlace site = PlaceOf(input_.session, call.space, call.site, false);
-      if (!IsOfEnding(site)) report_.thrown = std::move(site);
+      if (IsOfEnding(site)) continue;
+      report_.thrown = std::move(site);
+      throw_ = call;
     }
+  }
+
+  // What the libraries said, as the dump has it. The dump's memory is that of one process.
+  void TellMessage(size_t dying) {
+    const AddressSpace* const space = input_.machine.At(dying).instruction.space;
+    if (input_.core == nullptr || space == nullptr || !Killed()) return;
+    const DeathMessages messages(*input_.core, *space, data_names_);
+    if (report_.kind == CrashKind::kException)
+      TellException(dying, messages);
+    else if (WTERMSIG(report_.end->wait_status) == SIGABRT)
+      report_.message = messages.OfLibrary();
+  }
+
+  // __cxa_throw is called with the object and its type.
+  void TellException(size_t dying, const DeathMessages& messages) {
+    if (!throw_ || !past_) return;
+    const auto place = past_->Before(input_.machine.At(dying), throw_->number);
+    if (!place) return;
+    const auto argument = [&](std::string_view name) {
+      return place->history.Register(place->point, *FollowedRegister(name));
+    };
+    const auto type = argument("rsi");
+    if (!type) return;
+    report_.thrown_type = messages.TypeName(*type);
+    if (const auto object = argument("rdi"))
+      report_.message = messages.ExceptionText(*object, *type);
   }
 
   Status TellWhy(size_t dying) {
@@ -215,8 +256,59 @@ class Reporter {
     const values::ValueChain chain = question->Why(*past);
     why.end = chain.end;
     for (const values::ChainLink& link : chain.links) why.links.push_back(LinkOf(*past, link));
+    if (!why.links.empty()) TellOldest(dying, why);
     report_.why = std::move(why);
     return {};
+  }
+
+  uint64_t TimeOf(size_t thread, uint64_t number) {
+    FlowIndex& index = input_.machine.index();
+    ThreadCursor cursor(index, index.threads()[input_.machine.index_number(thread)],
+                        ThreadCursor::Start::kEnd);
+    cursor.ToInstruction(number);
+    return cursor.instruction().tsc;
+  }
+
+  // When the oldest instruction of the chain was, and who stored what it loaded.
+  void TellOldest(size_t dying, CrashWhy& why) {
+    CrashLink& oldest = why.links.back();
+    const AddressSpace* const space = input_.machine.At(dying).instruction.space;
+    if (space != nullptr && oldest.link.address) {
+      const auto name = data_names_.Find(*space, *oldest.link.address);
+      if (name && !name->symbol.empty())
+        why.memory = name->symbol + (name->offset == 0 ? "" : "+" + Hex(name->offset));
+    }
+    uint64_t tsc = oldest.instruction.tsc = TimeOf(dying, oldest.instruction.number);
+    if (why.end == values::ChainEnd::kMemory && oldest.link.address && oldest.link.value &&
+        tsc != 0)
+      why.stored = StoreOfAnother(dying, oldest);
+    if (why.stored) tsc = why.stored->instruction.tsc;
+    const uint64_t end = report_.threads.front().tsc;
+    const RecordingClock& clock = input_.session.clock();
+    if (tsc != 0 && tsc < end && clock.has_nanoseconds())
+      why.before_ns = clock.Value(end) - clock.Value(tsc);
+  }
+  // The only thread whose last store to what `loaded` loads gave it its value, before it was
+  // loaded.
+  std::optional<CrashStore> StoreOfAnother(size_t dying, const CrashLink& loaded) {
+    std::optional<CrashStore> found;
+    for (size_t thread = 0; thread < input_.machine.size(); ++thread) {
+      if (thread == dying) continue;
+      const MachineThread at = input_.machine.At(thread);
+      const auto place = past_->Before(at, input_.machine.thread(thread).instructions);
+      const auto store =
+          place ? LastStoreOf(*place, *loaded.link.address, *loaded.link.value) : std::nullopt;
+      if (!store) continue;
+      const uint64_t tsc = TimeOf(thread, store->number);
+      if (tsc == 0 || tsc > loaded.instruction.tsc || found) return std::nullopt;
+      found = {
+          .tid = at.tid,
+          .instruction = {.number = store->number,
+                          .tsc = tsc,
+                          .place = PlaceOf(input_.session, place->space, store->address, false),
+                          .text = {}}};
+    }
+    return found;
   }
 
   CrashLink LinkOf(const PastValues::Place& past, const values::ChainLink& link) {
@@ -233,6 +325,8 @@ class Reporter {
   CrashReport report_;
   std::optional<PastValues> past_;
   std::optional<FaultAccess> access_;
+  std::optional<LastCall> throw_;  // the last call of __cxa_throw
+  DataNames data_names_;
   Disassembler disassembler_;
   bool has_code_ = true;
 };

@@ -14,6 +14,7 @@
 #include "flowback/replay/thread_stack.h"
 #include "flowback/session.h"
 #include "replay/crash/last_calls.h"
+#include "replay/crash/last_system_calls.h"
 #include "replay/debug/machine.h"
 #include "replay/debug/past_values.h"
 #include "replay/debug/replayed_stacks.h"
@@ -74,11 +75,26 @@ struct CrashLink {
   values::ChainLink link;
 };
 
+// A store of another thread.
+struct CrashStore {
+  int32_t tid = -1;
+  CrashInstruction instruction;
+};
+
 struct CrashWhy {
   std::string name;  // the register, or the address
   std::optional<uint64_t> value;
   std::vector<CrashLink> links;
   values::ChainEnd end = values::ChainEnd::kBeginning;
+  // What the oldest instruction loaded or stored, by the program's symbols: "queue+0x8". Empty: no
+  // symbol covers it.
+  std::string memory{};
+  // Where the chain ends at memory: who stored the value there last, before it was loaded. Empty:
+  // it is not proven, or it was not another thread.
+  std::optional<CrashStore> stored;
+  // How long before the end that store was, or the oldest instruction of the chain. Empty: the
+  // recording has no times, or none that differs from the end's.
+  std::optional<uint64_t> before_ns;
 };
 
 struct CrashThread {
@@ -89,6 +105,7 @@ struct CrashThread {
   CrashPlace place;  // where it stands
   ThreadStack stack;
   std::vector<LastCall> calls;                 // that it made or returned from last, by their begin
+  std::vector<CrashSystemCall> system_calls;   // that it made last; only with a core dump
   std::vector<CrashPlace> lines;               // of the source that it executed last, in order
   std::vector<CrashInstruction> instructions;  // that it executed last, in order
 };
@@ -106,7 +123,11 @@ struct CrashReport {
   std::optional<CrashPlace> cause;   // the program's own frame that a check's failure is told of
   std::optional<CrashPlace> thrown;  // where the exception came from
   bool aborted = false;              // the thread was in abort()
-  uint64_t depth = 0;                // of the dying thread's stack
+  // Of kException: the type of what was thrown, and the text that it carries. Empty: not known.
+  std::string thrown_type;
+  // What the C library said before it ended the program, or an exception's text. Empty: not known.
+  std::string message;
+  uint64_t depth = 0;  // of the dying thread's stack
   // Of a stack that overflowed: the functions that call each other again and again, each once, in
   // the order of the calls. Empty: no such round was found.
   std::vector<std::string> recursion;

@@ -83,8 +83,8 @@ class AccessReader {
   // base is one, the index.
   bool IsLikelier(size_t index, size_t base) const {
     const auto& value = access_.operands[base].value;
-    constexpr uint64_t kFirstPages = 0x10000;
-    return access_.operands[index].value.has_value() && value && *value >= kFirstPages;
+    constexpr uint64_t kLeastPointer = 0x10000;
+    return access_.operands[index].value.has_value() && value && *value >= kLeastPointer;
   }
   size_t Add(uint8_t number, bool is_address) {
     const std::string_view name = kGeneralRegisters[number];

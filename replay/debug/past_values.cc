@@ -125,14 +125,20 @@ const PastValues::Past& PastValues::PastOf(const MachineThread& thread) {
 }
 
 std::optional<PastValues::Place> PastValues::At(const MachineThread& thread) {
+  const std::optional<Place> place = Before(thread, thread.number);
+  if (!place) return std::nullopt;
+  const values::ExecutedPath& path = place->history.path();
+  const uint64_t address = place->point == path.instructions.size()
+                               ? path.end_address
+                               : path.instructions[place->point].address;
+  return address == thread.pc ? place : std::nullopt;
+}
+
+std::optional<PastValues::Place> PastValues::Before(const MachineThread& thread, uint64_t number) {
   const Past& past = PastOf(thread);
-  if (!past.history || thread.number < past.first) return std::nullopt;
-  const values::ExecutedPath& path = past.history->path();
-  const uint64_t point = thread.number - past.first;
-  if (point > path.instructions.size()) return std::nullopt;
-  const uint64_t address =
-      point == path.instructions.size() ? path.end_address : path.instructions[point].address;
-  if (address != thread.pc) return std::nullopt;
+  if (!past.history || number < past.first) return std::nullopt;
+  const uint64_t point = number - past.first;
+  if (point > past.history->path().instructions.size()) return std::nullopt;
   return Place{.history = *past.history, .point = point, .first = past.first, .space = past.space};
 }
 

@@ -53,6 +53,8 @@ class PastValues {
   // the thread stands before it, or the dump has not the thread, or the dump's moment is not the
   // flow's end.
   std::optional<Place> At(const MachineThread& thread);
+  // The same before the thread's n-th instruction, wherever the thread stands.
+  std::optional<Place> Before(const MachineThread& thread, uint64_t number);
 
  private:
   struct Past {

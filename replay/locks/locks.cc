@@ -7,11 +7,11 @@
 #include <utility>
 
 #include "flowback/replay/player.h"
-#include "replay/locks/data_names.h"
 #include "replay/locks/lock_instances.h"
 #include "replay/locks/lock_player.h"
 #include "replay/locks/lock_sites.h"
 #include "replay/locks/lock_sums.h"
+#include "replay/symbols/data_names.h"
 #include "replay/timeline/function_table.h"
 
 namespace flowback {

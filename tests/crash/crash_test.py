@@ -25,6 +25,7 @@ DEATHS = {
     "null": ("null-pointer", "SIGSEGV"), "wild": ("wild-pointer", "SIGSEGV"), "overflow": ("stack-overflow", "SIGSEGV"),
     "jump": ("wild-jump", "SIGSEGV"), "assert": ("assertion", "SIGABRT"), "exception": ("exception", "SIGABRT"),
     "twice": ("heap", "SIGABRT"), "division": ("division", "SIGFPE"), "illegal": ("instruction", "SIGILL"),
+    "race": ("null-pointer", "SIGSEGV"),
     "bus": ("wild-pointer", "SIGBUS"), "thread": ("abort", "SIGABRT"), "handler": ("null-pointer", "SIGSEGV"),
 }
 LINES = {}
@@ -41,10 +42,13 @@ class Crashes(unittest.TestCase):
         cls.addClassCleanup(shutil.rmtree, cls.folder)
 
     def record(self, build, how, *options):
-        path = os.path.join(self.folder, f"{build}-{how}.data")
+        # Each in a folder of its own: the kernel may write all core dumps to one name in the program's folder.
+        folder = os.path.join(self.folder, f"{build}-{how}")
+        path = os.path.join(folder, f"{how}.data")
         if not os.path.exists(path):
+            os.mkdir(folder)
             run([FLOWBACK, "record", "-q", "--engine", "emulate", *options, "-o", path, "--", PROGRAMS[build], how],
-                self.folder, status=None)
+                folder, status=None)
         return path
 
     def crash(self, path, *options):
@@ -118,6 +122,50 @@ class Crashes(unittest.TestCase):
         self.assertEqual(other["why"]["of"], "rsp")
         said = run([FLOWBACK, "crash", path, "--why", "nothing"], self.folder, status=2)
         self.assertIn("  try: ", said.stderr)
+
+    def test_a_core_dump_tells_what_the_library_said(self):
+        for how, words in (("assert", "Assertion `n == 7' failed"), ("twice", "double free detected"),
+                           ("exception", None)):
+            path = self.record("optimised", how)
+            if not self.crash(path)["has_core"]:
+                self.skipTest("this machine writes no core dump of the program where it can be read")
+            told = self.crash(path)
+            if words:
+                self.assertIn(words, told["message"])
+                self.assertIn(words, told["sentence"])
+            else:
+                self.assertEqual(told["thrown_type"], "std::runtime_error")
+                self.assertIn("of type std::runtime_error", told["sentence"])
+
+    def test_another_thread_stored_the_value(self):
+        for build in PROGRAMS:
+            path = self.record(build, "race")
+            told = self.crash(path)
+            if not told["has_core"]:
+                self.skipTest("this machine writes no core dump of the program where it can be read")
+            other = told["threads"][1]
+            stored = told["why"]["stored_by"]
+            self.assertEqual((stored["tid"], stored["place"]["line"]), (other["tid"], LINES["CAUSE", "race"]))
+            self.assertIn("shared", told["why"]["memory"])
+            self.assertIn(f"where thread {other['tid']} had stored it in", told["sentence"])
+            # The program waited a millisecond at least before it looked, but for the clock's grain.
+            self.assertGreater(told["why"]["before_ns"], 0)
+            listed = run([FLOWBACK, "decode", path, "--as", "instructions", "-F", "ip,insn", "--tid", str(other["tid"])],
+                         self.folder).stdout.splitlines()
+            self.assertTrue(listed[stored["number"]].startswith(stored["place"]["address"][2:] + " mov"))
+
+    def test_system_calls(self):
+        told = self.crash(self.record("optimised", "race"))
+        if not told["has_core"]:
+            self.skipTest("this machine writes no core dump of the program where it can be read")
+        waits = told["threads"][1]["system_calls"][-1]
+        self.assertEqual((waits["name"], waits["returned"], waits["text"]), ("pause", False, "pause() (did not return)"))
+        for thread in told["threads"]:
+            listed = run([FLOWBACK, "decode", self.record("optimised", "race"), "--as", "instructions", "-F", "ip,insn",
+                          "--tid", str(thread["tid"])], self.folder).stdout.splitlines()
+            count = len(thread["system_calls"])
+            calls = [i for i, line in enumerate(listed) if line.endswith(" syscall")]
+            self.assertEqual([call["number"] for call in thread["system_calls"]], calls[-count:])
 
     def core_of(self, path):
         ends = json.loads(run([FLOWBACK, "info", "--json", path], self.folder).stdout)["ends"]

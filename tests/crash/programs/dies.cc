@@ -126,6 +126,31 @@ int AbortInThread() {
   return 0;
 }
 
+struct Shared {
+  int* volatile head;
+  volatile int state;
+};
+Shared shared;
+APART void DropShared() {
+  shared.head = nullptr;  // CAUSE race
+}
+void* DropLater(void*) {
+  DropShared();
+  shared.state = 1;
+  pause();
+  return nullptr;
+}
+APART int ReadShared() {
+  return *shared.head;  // FAULT race
+}
+int OtherThread() {
+  shared.head = new int(3);
+  pthread_t thread;
+  pthread_create(&thread, nullptr, DropLater, nullptr);
+  while (shared.state == 0) usleep(1000);
+  return ReadShared();
+}
+
 void Handler(int) {
   sink = *static_cast<volatile int*>(nullptr);  // FAULT handler
 }
@@ -150,6 +175,7 @@ int main(int, char** words) {
   if (strcmp(how, "illegal") == 0) return Illegal();
   if (strcmp(how, "bus") == 0) return ShrunkFile();
   if (strcmp(how, "thread") == 0) return AbortInThread();
+  if (strcmp(how, "race") == 0) return OtherThread();
   if (strcmp(how, "handler") == 0) return InHandler();
   if (strcmp(how, "killed") == 0) raise(SIGKILL);
   return strcmp(how, "exit") == 0 ? 3 : 0;

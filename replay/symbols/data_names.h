@@ -8,7 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <vector>
+#include <string_view>
 
 #include "flowback/decode/code_image.h"
 
@@ -27,10 +27,18 @@ class DataNames {
   ~DataNames();
   // Empty: no file's data lie there. `space` has the code of the process.
   std::optional<Name> Find(const AddressSpace& space, uint64_t address);
+  // The address of the data that a mapped file names so, mangled; of several files, the first one.
+  std::optional<uint64_t> AddressOf(const AddressSpace& space, std::string_view symbol);
 
  private:
   struct File;
+  // The file of a mapping and how far it is moved from where it is linked; null: it can't be read.
+  struct Loaded {
+    const File* file = nullptr;
+    uint64_t bias = 0;
+  };
   const File* Open(const std::string& path);
+  Loaded Load(const CodeMapping& mapping);
 
   std::map<std::string, std::unique_ptr<File>> files_;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "replay/locks/data_names.h"
+#include "replay/symbols/data_names.h"
 
 #include <algorithm>
 #include <string_view>
@@ -78,23 +78,37 @@ const DataNames::File* DataNames::Open(const std::string& path) {
   return known->file == nullptr ? nullptr : known.get();
 }
 
+DataNames::Loaded DataNames::Load(const CodeMapping& mapping) {
+  const File* file = Open(mapping.section->name());
+  if (file == nullptr) return {};
+  const auto linked = file->file->Address(mapping.section->file_offset() + mapping.section_offset);
+  return linked ? Loaded{file, mapping.address - *linked} : Loaded{};
+}
+
 std::optional<DataNames::Name> DataNames::Find(const AddressSpace& space, uint64_t address) {
   for (const CodeMapping& mapping : space.mappings()) {
-    const File* file = Open(mapping.section->name());
-    if (file == nullptr) continue;
-    const auto linked =
-        file->file->Address(mapping.section->file_offset() + mapping.section_offset);
-    if (!linked) continue;
-    const uint64_t place = address - (mapping.address - *linked);
-    if (!file->HasData(place)) continue;
+    const Loaded loaded = Load(mapping);
+    if (loaded.file == nullptr) continue;
+    const uint64_t place = address - loaded.bias;
+    if (!loaded.file->HasData(place)) continue;
     Name name;
     name.file = mapping.section->name();
     name.place = place;
-    if (const Symbol* symbol = file->Find(place)) {
+    if (const Symbol* symbol = loaded.file->Find(place)) {
       name.symbol = symbols::Demangled(std::string(symbol->name));
       name.offset = place - symbol->begin;
     }
     return name;
+  }
+  return std::nullopt;
+}
+
+std::optional<uint64_t> DataNames::AddressOf(const AddressSpace& space, std::string_view symbol) {
+  for (const CodeMapping& mapping : space.mappings()) {
+    const Loaded loaded = Load(mapping);
+    if (loaded.file == nullptr) continue;
+    const auto found = std::ranges::find(loaded.file->symbols, symbol, &Symbol::name);
+    if (found != loaded.file->symbols.end()) return found->begin + loaded.bias;
   }
   return std::nullopt;
 }
