@@ -78,6 +78,9 @@ class ThreadJson {
         {"system_calls",
          ListOf(thread.system_calls,
                 [this](const CrashSystemCall& call) { return SystemCallJson(call); })},
+        {"holds",
+         ListOf(thread.holds, [this](const CrashMutex& mutex) { return MutexJson(mutex); })},
+        {"waits_for", thread.waits_for ? MutexJson(*thread.waits_for) : Json(nullptr)},
         {"lines", ListOf(thread.lines, PlaceJson)},
         {"instructions", ListOf(thread.instructions, InstructionJson)}};
   }
@@ -92,6 +95,14 @@ class ThreadJson {
             {"entry", PlaceJson(PlaceOf(session_, call.space, call.entry, false))}};
   }
 
+  Json MutexJson(const CrashMutex& mutex) {
+    return {{"address", Hex(mutex.address)},
+            {"name", TextOrNull(mutex.name)},
+            {"owner", mutex.owner},
+            {"locked_in", mutex.site == 0
+                              ? Json(nullptr)
+                              : PlaceJson(PlaceOf(session_, mutex.space, mutex.site, false))}};
+  }
   Json SystemCallJson(const CrashSystemCall& call) {
     return {{"number", call.number},
             {"time", call.tsc == 0 ? Json(nullptr) : Json(session_.clock().Value(call.tsc))},
@@ -133,6 +144,8 @@ std::string CrashJson(const CrashReport& report, Session& session) {
   json["message"] = TextOrNull(report.message);
   json["depth"] = report.depth;
   json["recursion"] = report.recursion;
+  json["deadlock"] =
+      ListOf(report.deadlock, [&](size_t thread) -> Json { return report.threads[thread].tid; });
   ThreadJson threads(session);
   json["threads"] =
       ListOf(report.threads, [&](const CrashThread& thread) { return threads.Of(thread); });

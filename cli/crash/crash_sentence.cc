@@ -106,6 +106,19 @@ std::string MessageWords(const CrashReport& report) {
   return ": \"" + (text.size() > kMost ? text.substr(0, kMost) + "..." : text) + "\"";
 }
 
+// ", in a deadlock: thread 3 waits for the mutex b, which thread 4 holds, and that one for ...".
+std::string DeadlockWords(const CrashReport& report) {
+  std::string words;
+  for (const size_t number : report.deadlock) {
+    const CrashThread& thread = report.threads[number];
+    const bool itself = thread.waits_for->owner == thread.tid;
+    words += fmt::format("{}thread {} waits for {}, which {} holds", words.empty() ? "" : ", and ",
+                         thread.tid, MutexWords(*thread.waits_for),
+                         itself ? "it" : fmt::format("thread {}", thread.waits_for->owner));
+  }
+  return words.empty() ? "" : ", in a deadlock: " + words;
+}
+
 std::string KindWords(const CrashReport& report) {
   const std::string in = " in " + FaultPlace(report) + CallerOfLibrary(report);
   const std::string own = report.cause ? " in " + PlaceWords(*report.cause) : "";
@@ -151,16 +164,21 @@ std::string PlaceWords(const CrashPlace& place) {
   return words;
 }
 
+std::string MutexWords(const CrashMutex& mutex) {
+  return "the mutex " + (mutex.name.empty() ? Hex(mutex.address) : Printable(mutex.name));
+}
+
 std::string FirstSentence(const CrashReport& report) {
   const CrashThread& first = report.threads.front();
   if (!report.end)
-    return fmt::format("{} was still running when the recording ended, in {}.", ThreadWords(first),
-                       PlaceWords(first.place));
+    return fmt::format("{} was still running when the recording ended, in {}{}.",
+                       ThreadWords(first), PlaceWords(first.place), DeadlockWords(report));
   if (!WasKilled(*report.end))
     return fmt::format("{} exited with {}: no signal killed it.", ThreadWords(first),
                        WEXITSTATUS(report.end->wait_status));
-  return fmt::format("{} was killed by {}{}.", ThreadWords(first),
-                     SignalName(WTERMSIG(report.end->wait_status)), KindWords(report));
+  return fmt::format("{} was killed by {}{}{}.", ThreadWords(first),
+                     SignalName(WTERMSIG(report.end->wait_status)), KindWords(report),
+                     DeadlockWords(report));
 }
 
 }  // namespace flowback::cli

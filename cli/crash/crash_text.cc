@@ -30,6 +30,7 @@ class CrashWriter {
     const CrashThread& first = report_.threads.front();
     out_ += "\nIts call stack:\n";
     WriteStack(first, kShownFrames);
+    WriteMutexes(first);
     WriteLast(first);
     for (size_t i = 1; i < report_.threads.size(); ++i) WriteOther(report_.threads[i]);
     return std::move(out_);
@@ -82,6 +83,20 @@ class CrashWriter {
       }
       AppendFrame(names_.Of(frames[i]), frames[i], level, out_);
     }
+  }
+
+  void WriteMutexes(const CrashThread& thread) {
+    for (const CrashMutex& mutex : thread.holds)
+      Line("It holds " + MutexWords(mutex) +
+           (mutex.site == 0
+                ? "."
+                : fmt::format(", which it locked in {}.",
+                              PlaceWords(PlaceOf(session_, mutex.space, mutex.site, false)))));
+    if (thread.waits_for)
+      Line(fmt::format("It waits for {}, which {} holds.", MutexWords(*thread.waits_for),
+                       thread.waits_for->owner == thread.tid
+                           ? "it"
+                           : fmt::format("thread {}", thread.waits_for->owner)));
   }
 
   // "-112.4 us": before the end.
@@ -148,6 +163,7 @@ class CrashWriter {
         thread.state == ThreadState::kRunning ? " " + PlaceWords(thread.place) + ":" : ".");
     constexpr size_t kFrames = 8;
     if (thread.state == ThreadState::kRunning) WriteStack(thread, kFrames);
+    WriteMutexes(thread);
   }
 
   const CrashReport& report_;

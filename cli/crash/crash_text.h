@@ -18,6 +18,9 @@ std::string FirstSentence(const CrashReport& report);
 std::string CrashText(const CrashReport& report, Session& session);
 std::string CrashJson(const CrashReport& report, Session& session);
 
+// "the mutex queue+0x10".
+std::string MutexWords(const CrashMutex& mutex);
+
 // "openat(-100, "/etc/passwd", 0x0) = -ENOENT"; "?" stands for what is not proven.
 std::string CallWords(const CrashSystemCall& call);
 

@@ -17,6 +17,7 @@
 #include "replay/crash/death_message.h"
 #include "replay/crash/fault.h"
 #include "replay/crash/other_store.h"
+#include "replay/crash/thread_values.h"
 
 namespace flowback {
 namespace {
@@ -99,19 +100,45 @@ class Reporter {
     for (const size_t thread : order) {
       Result<CrashThread> told = ThreadAt(input_, thread, thread == dying, options_);
       if (!told) return Fail(told.error());
-      TellSystemCalls(thread, *told);
+      if (past_) ThreadValues(input_, *past_, data_names_).Tell(thread, options_.last, *told);
       report_.threads.push_back(*std::move(told));
     }
+    ShareMutexes();
+    FindDeadlock();
     return {};
   }
 
-  void TellSystemCalls(size_t thread, CrashThread& told) {
-    const MachineThread at = input_.machine.At(thread);
-    const auto place =
-        past_ ? past_->Before(at, input_.machine.thread(thread).instructions) : std::nullopt;
-    if (!place) return;
-    told.system_calls = LastSystemCalls(*place, options_.last);
-    for (CrashSystemCall& call : told.system_calls) call.tsc = TimeOf(thread, call.number);
+  // What a thread waits for, another one holds, wherever it locked it.
+  void ShareMutexes() {
+    for (const CrashThread& waiter : report_.threads) {
+      if (!waiter.waits_for) continue;
+      for (CrashThread& owner : report_.threads) {
+        const auto known =
+            std::ranges::find(owner.holds, waiter.waits_for->address, &CrashMutex::address);
+        if (owner.tid == waiter.waits_for->owner && known == owner.holds.end())
+          owner.holds.push_back(*waiter.waits_for);
+      }
+    }
+  }
+
+  // Follows from each thread to the one that holds what it waits for.
+  void FindDeadlock() {
+    const std::vector<CrashThread>& threads = report_.threads;
+    const auto next = [&](size_t thread) {
+      const auto& mutex = threads[thread].waits_for;
+      const auto owner =
+          mutex ? std::ranges::find(threads, mutex->owner, &CrashThread::tid) : threads.end();
+      return static_cast<size_t>(owner - threads.begin());
+    };
+    for (size_t first = 0; first < threads.size(); ++first) {
+      std::vector<size_t> round = {first};
+      size_t at = next(first);
+      for (; at != first && at < threads.size() && round.size() <= threads.size(); at = next(at))
+        round.push_back(at);
+      if (at != first) continue;
+      report_.deadlock = std::move(round);
+      return;
+    }
   }
 
   bool Killed() const { return report_.end && WIFSIGNALED(report_.end->wait_status); }
@@ -261,24 +288,13 @@ class Reporter {
     return {};
   }
 
-  uint64_t TimeOf(size_t thread, uint64_t number) {
-    FlowIndex& index = input_.machine.index();
-    ThreadCursor cursor(index, index.threads()[input_.machine.index_number(thread)],
-                        ThreadCursor::Start::kEnd);
-    cursor.ToInstruction(number);
-    return cursor.instruction().tsc;
-  }
-
   // When the oldest instruction of the chain was, and who stored what it loaded.
   void TellOldest(size_t dying, CrashWhy& why) {
     CrashLink& oldest = why.links.back();
     const AddressSpace* const space = input_.machine.At(dying).instruction.space;
-    if (space != nullptr && oldest.link.address) {
-      const auto name = data_names_.Find(*space, *oldest.link.address);
-      if (name && !name->symbol.empty())
-        why.memory = name->symbol + (name->offset == 0 ? "" : "+" + Hex(name->offset));
-    }
-    uint64_t tsc = oldest.instruction.tsc = TimeOf(dying, oldest.instruction.number);
+    if (space != nullptr && oldest.link.address)
+      why.memory = DataNameOf(data_names_, *space, *oldest.link.address);
+    uint64_t tsc = oldest.instruction.tsc = TimeOf(input_, dying, oldest.instruction.number);
     if (why.end == values::ChainEnd::kMemory && oldest.link.address && oldest.link.value &&
         tsc != 0)
       why.stored = StoreOfAnother(dying, oldest);
@@ -299,7 +315,7 @@ class Reporter {
       const auto store =
           place ? LastStoreOf(*place, *loaded.link.address, *loaded.link.value) : std::nullopt;
       if (!store) continue;
-      const uint64_t tsc = TimeOf(thread, store->number);
+      const uint64_t tsc = TimeOf(input_, thread, store->number);
       if (tsc == 0 || tsc > loaded.instruction.tsc || found) return std::nullopt;
       found = {
           .tid = at.tid,

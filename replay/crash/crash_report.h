@@ -13,6 +13,7 @@
 
 #include "flowback/replay/thread_stack.h"
 #include "flowback/session.h"
+#include "replay/crash/held_locks.h"
 #include "replay/crash/last_calls.h"
 #include "replay/crash/last_system_calls.h"
 #include "replay/debug/machine.h"
@@ -106,6 +107,8 @@ struct CrashThread {
   ThreadStack stack;
   std::vector<LastCall> calls;                 // that it made or returned from last, by their begin
   std::vector<CrashSystemCall> system_calls;   // that it made last; only with a core dump
+  std::vector<CrashMutex> holds;               // mutexes, likewise
+  std::optional<CrashMutex> waits_for;         // likewise
   std::vector<CrashPlace> lines;               // of the source that it executed last, in order
   std::vector<CrashInstruction> instructions;  // that it executed last, in order
 };
@@ -131,6 +134,9 @@ struct CrashReport {
   // Of a stack that overflowed: the functions that call each other again and again, each once, in
   // the order of the calls. Empty: no such round was found.
   std::vector<std::string> recursion;
+  // Numbers of threads each of which waits for a mutex that the next one holds, the last one for
+  // one of the first. Empty: no such round is proven.
+  std::vector<size_t> deadlock;
   bool has_core = false;
   bool core_contradicts = false;  // it is not of this run, or other processes wrote to the memory
 };

@@ -154,6 +154,28 @@ class Crashes(unittest.TestCase):
                          self.folder).stdout.splitlines()
             self.assertTrue(listed[stored["number"]].startswith(stored["place"]["address"][2:] + " mov"))
 
+    def test_a_deadlock(self):
+        """Two threads that wait for each other's mutex, whose addresses their calls tell."""
+        for build in PROGRAMS:
+            told = self.crash(self.record(build, "deadlock"))
+            self.assertEqual(told["signal"], "SIGQUIT")
+            if not told["has_core"]:
+                self.skipTest("this machine writes no core dump of the program where it can be read")
+            first, other = [next(thread for thread in told["threads"] if thread["tid"] == tid) for tid in told["deadlock"]]
+            for thread, next_one in ((first, other), (other, first)):
+                self.assertEqual(thread["waits_for"]["owner"], next_one["tid"])
+                self.assertEqual([mutex["address"] for mutex in next_one["holds"]], [thread["waits_for"]["address"]])
+                # Where it locked it, if the address is proven there.
+                if next_one["holds"][0]["locked_in"]:
+                    self.assertEqual(next_one["holds"][0]["locked_in"]["line"], LINES["CAUSE", "deadlock"])
+                self.assertIn(f"thread {thread['tid']} waits for the mutex", told["sentence"])
+            names = {thread["waits_for"]["name"].split("::")[-1] for thread in (first, other)}
+            self.assertEqual(names, {"first_mutex", "second_mutex"})
+            # The other command finds it without the core dump, in the flow.
+            said = run([FLOWBACK, "locks", self.record(build, "deadlock"), "--json"], self.folder).stdout
+            for thread in (first, other):
+                self.assertRegex(json.loads(said)["sentences"][0], f"Deadlock: .* dies {thread['tid']} waits for dies")
+
     def test_system_calls(self):
         told = self.crash(self.record("optimised", "race"))
         if not told["has_core"]:

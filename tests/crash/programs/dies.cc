@@ -151,6 +151,34 @@ int OtherThread() {
   return ReadShared();
 }
 
+pthread_mutex_t first_mutex = PTHREAD_MUTEX_INITIALIZER;
+pthread_mutex_t second_mutex = PTHREAD_MUTEX_INITIALIZER;
+volatile int locked;
+APART void LockBoth(pthread_mutex_t* one, pthread_mutex_t* other) {
+  pthread_mutex_lock(one);  // CAUSE deadlock
+  __sync_fetch_and_add(&locked, 1);
+  while (locked < 2) usleep(1000);
+  pthread_mutex_lock(other);  // FAULT deadlock
+}
+void* LockInOrder(void*) {
+  LockBoth(&first_mutex, &second_mutex);
+  return nullptr;
+}
+// Ends a program that hangs, so that the kernel dumps it.
+void* Watch(void*) {
+  while (locked < 2) usleep(1000);
+  usleep(100000);
+  kill(getpid(), SIGQUIT);
+  return nullptr;
+}
+int Deadlock() {
+  pthread_t thread;
+  pthread_create(&thread, nullptr, Watch, nullptr);
+  pthread_create(&thread, nullptr, LockInOrder, nullptr);
+  LockBoth(&second_mutex, &first_mutex);
+  return 0;
+}
+
 void Handler(int) {
   sink = *static_cast<volatile int*>(nullptr);  // FAULT handler
 }
@@ -176,6 +204,7 @@ int main(int, char** words) {
   if (strcmp(how, "bus") == 0) return ShrunkFile();
   if (strcmp(how, "thread") == 0) return AbortInThread();
   if (strcmp(how, "race") == 0) return OtherThread();
+  if (strcmp(how, "deadlock") == 0) return Deadlock();
   if (strcmp(how, "handler") == 0) return InHandler();
   if (strcmp(how, "killed") == 0) raise(SIGKILL);
   return strcmp(how, "exit") == 0 ? 3 : 0;

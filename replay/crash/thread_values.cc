@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT
+#include "replay/crash/thread_values.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "base/hex.h"
+#include "replay/crash/held_locks.h"
+#include "replay/session/stack_naming.h"
+
+namespace flowback {
+namespace {
+
+ThreadCursor CursorOf(const CrashInput& input, size_t thread) {
+  FlowIndex& index = input.machine.index();
+  return {index, index.threads()[input.machine.index_number(thread)], ThreadCursor::Start::kEnd};
+}
+
+// Whether the thread is in a function that locks a mutex, inlined or not.
+bool IsLocking(Session& session, const ThreadStack& stack) {
+  StackNames names = StackNamesOf(session);
+  return std::ranges::any_of(stack.frames, [&](const StackFrame& frame) {
+    return std::ranges::any_of(names.Of(frame),
+                               [](const NamedFrame& named) { return LocksMutex(named.function); });
+  });
+}
+
+}  // namespace
+
+uint64_t TimeOf(const CrashInput& input, size_t thread, uint64_t number) {
+  ThreadCursor cursor = CursorOf(input, thread);
+  cursor.ToInstruction(number);
+  return cursor.instruction().tsc;
+}
+
+std::string DataNameOf(DataNames& names, const AddressSpace& space, uint64_t address) {
+  const auto name = names.Find(space, address);
+  if (!name || name->symbol.empty()) return {};
+  return name->symbol + (name->offset == 0 ? "" : "+" + Hex(name->offset));
+}
+
+void ThreadValues::Tell(size_t thread, size_t last, CrashThread& told) {
+  const uint64_t end = input_.machine.thread(thread).instructions;
+  const auto place = past_.Before(input_.machine.At(thread), end);
+  if (!place) return;
+  told.system_calls = LastSystemCalls(*place, last);
+  for (CrashSystemCall& call : told.system_calls) call.tsc = TimeOf(input_, thread, call.number);
+  if (input_.core->threads() > 1) TellMutexes(thread, *place, told);
+}
+
+void ThreadValues::TellMutexes(size_t thread, const PastValues::Place& place, CrashThread& told) {
+  ThreadCursor cursor = CursorOf(input_, thread);
+  const std::vector<LastCall> calls =
+      LastCallsBefore(cursor, PastValues::kMostInstructions, SIZE_MAX);
+  std::map<uint64_t, std::string> names;  // of functions, by entry
+  const auto name_of = [&](const LastCall& call) {
+    const auto [known, is_new] = names.try_emplace(call.entry);
+    if (is_new) known->second = PlaceOf(input_.session, call.space, call.entry, false).function;
+    return known->second;
+  };
+  const MachineThread at = input_.machine.At(thread);
+  const auto argument_of = [&](const LastCall& call) -> std::optional<uint64_t> {
+    const auto then = past_.Before(at, call.number);
+    return then ? then->history.Register(then->point, *FollowedRegister("rdi")) : std::nullopt;
+  };
+  told.holds = HeldMutexes(told.tid, calls, *input_.core, name_of, argument_of);
+  for (CrashMutex& mutex : told.holds) mutex.name = DataNameOf(names_, *place.space, mutex.address);
+  if (!IsLocking(input_.session, told.stack) || told.system_calls.empty()) return;
+  told.waits_for = AwaitedMutex(told.system_calls.back(), *input_.core);
+  if (told.waits_for)
+    told.waits_for->name = DataNameOf(names_, *place.space, told.waits_for->address);
+}
+
+}  // namespace flowback
