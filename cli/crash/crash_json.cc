@@ -59,6 +59,14 @@ Json WhyJson(const CrashWhy& why) {
           {"before_ns", why.before_ns ? Json(*why.before_ns) : Json(nullptr)}};
 }
 
+Json CoreStackJson(const CoreStack& stack) {
+  const bool differs = stack.end == CoreStack::End::kDisagree;
+  return {{"frames", ListOf(stack.addresses, [](uint64_t address) { return Hex(address); })},
+          {"agrees", stack.compared},
+          {"first_difference", differs ? Json(stack.compared) : Json(nullptr)},
+          {"ends_because", Name(stack.end)}};
+}
+
 class ThreadJson {
  public:
   explicit ThreadJson(Session& session) : session_(session) {}
@@ -143,6 +151,7 @@ std::string CrashJson(const CrashReport& report, Session& session) {
   json["thrown_type"] = TextOrNull(report.thrown_type);
   json["message"] = TextOrNull(report.message);
   json["depth"] = report.depth;
+  json["core_stack"] = report.core_stack ? CoreStackJson(*report.core_stack) : Json(nullptr);
   json["recursion"] = report.recursion;
   json["deadlock"] =
       ListOf(report.deadlock, [&](size_t thread) -> Json { return report.threads[thread].tid; });

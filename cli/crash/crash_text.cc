@@ -30,6 +30,7 @@ class CrashWriter {
     const CrashThread& first = report_.threads.front();
     out_ += "\nIts call stack:\n";
     WriteStack(first, kShownFrames);
+    out_ += CoreStackText(report_, session_);
     WriteMutexes(first);
     WriteLast(first);
     for (size_t i = 1; i < report_.threads.size(); ++i) WriteOther(report_.threads[i]);

@@ -15,6 +15,10 @@ std::string PlaceWords(const CrashPlace& place);
 // Who died, how, where and, as far as it is proven, why.
 std::string FirstSentence(const CrashReport& report);
 
+// Where the core dump's stack disagrees with the flow's, or where comparing them ends; a line, or
+// nothing.
+std::string CoreStackText(const CrashReport& report, Session& session);
+
 std::string CrashText(const CrashReport& report, Session& session);
 std::string CrashJson(const CrashReport& report, Session& session);
 

@@ -100,6 +100,7 @@ Status OpenedReplay::OpenCore() {
     Result<EndCore> core = EndCore::Open(path);
     if (!core) return Fail(core.error());
     if (core->pid() != machine_->thread(0).pid) continue;
+    core->NumberThreadAs(opened_.recording());
     if (core->IsOfDeath(opened_.recording()))
       core_.emplace(*std::move(core));
     else

@@ -38,9 +38,12 @@ bool CallStack::Impl::BeginsOnLoadedStack(const Leap& leap) {
 }
 
 void CallStack::Impl::CallTo(const Leap& leap, uint64_t after) {
-  if (leap.target() == after) return;  // reads its own address: no call
-  stacks_.Announce();
   const FunctionPiece target = PieceAt(leap.run.space, leap.target());
+  // Reads its own address, which is no call, unless the next function begins there: a call that
+  // never returns may be a function's last instruction, such as __stack_chk_fail's.
+  const bool is_function = target.is_entry && target.begin == after;
+  if (leap.target() == after && !is_function) return;
+  stacks_.Announce();
   Call call = stacks_.Entered(CallEntry::kCall, leap.target(), leap.run.space);
   call.site = leap.site;
   call.return_address = after;

@@ -77,14 +77,16 @@ class StackUnwinder::Impl {
  public:
   explicit Impl(CodeMode mode) : mode_(mode) {}
 
-  UnwoundStack Unwind(const StackCopy& copy, const AddressSpace& space) {
+  UnwoundStack Unwind(const StackCopy& copy, const AddressSpace& space, const WholeMemory* whole) {
+    whole_ = whole;
     copy_ = &copy;
     space_ = &space;
     machine_ = &MachineOf(mode_, copy);
     UnwoundStack stack;
     if (!ReadRegisters()) return stack;
     bool is_exact = true;
-    while (stack.addresses.size() < kMostFrames) {
+    const size_t most = whole == nullptr ? kMostFrames : whole->most_frames;
+    while (stack.addresses.size() < most) {
       stack.addresses.push_back(counter_);
       stack.exact.push_back(is_exact);
       stack.where = counter_;
@@ -239,7 +241,7 @@ class StackUnwinder::Impl {
     if (machine_ == &kX86_32 && reg == 8) return counter_;
     return reg < kFrameRegisters ? registers_[reg] : std::nullopt;
   }
-  // From the copy, which begins at the stack pointer, or of a file.
+  // From the copy, which begins at the stack pointer, from the whole memory, or of a file.
   std::optional<uint64_t> Memory(uint64_t address, unsigned width) const {
     address &= machine_->address_mask;
     const uint64_t at = address - begin_;
@@ -247,7 +249,9 @@ class StackUnwinder::Impl {
     if (at < copy.size() && copy.size() - at >= width)
       return LoadLittleEndian(copy.data() + at, width);
     std::array<uint8_t, 8> bytes{};
-    if (space_->Read(address, bytes.data(), width) != width) return std::nullopt;
+    const size_t read = whole_ != nullptr ? whole_->read(address, std::span(bytes).first(width))
+                                          : space_->Read(address, bytes.data(), width);
+    if (read != width) return std::nullopt;
     return LoadLittleEndian(bytes.data(), width);
   }
 
@@ -257,6 +261,7 @@ class StackUnwinder::Impl {
   // Of the stack at hand.
   const StackCopy* copy_ = nullptr;
   const AddressSpace* space_ = nullptr;
+  const WholeMemory* whole_ = nullptr;
   const Machine* machine_ = nullptr;
   Registers registers_;
   uint64_t counter_ = 0;
@@ -267,7 +272,12 @@ StackUnwinder::StackUnwinder(CodeMode mode) : impl_(std::make_unique<Impl>(mode)
 StackUnwinder::~StackUnwinder() = default;
 
 UnwoundStack StackUnwinder::Unwind(const StackCopy& copy, const AddressSpace& space) {
-  return impl_->Unwind(copy, space);
+  return impl_->Unwind(copy, space, nullptr);
+}
+
+UnwoundStack StackUnwinder::Unwind(const StackCopy& copy, const AddressSpace& space,
+                                   const WholeMemory& memory) {
+  return impl_->Unwind(copy, space, &memory);
 }
 
 }  // namespace flowback

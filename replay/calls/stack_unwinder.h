@@ -4,8 +4,11 @@
 // records; it needs no frame pointers.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "base/recorded/call_samples.h"
@@ -40,6 +43,14 @@ class StackUnwinder {
 
   // `space`: in which the thread ran then.
   UnwoundStack Unwind(const StackCopy& copy, const AddressSpace& space);
+  // The same from a whole memory, such as a core dump's, beside the copy. Only this memory counts:
+  // files are read for code and tables alone.
+  struct WholeMemory {
+    // Copies bytes from `address` on; returns how many.
+    std::function<size_t(uint64_t address, std::span<uint8_t> bytes)> read;
+    size_t most_frames = 0;
+  };
+  UnwoundStack Unwind(const StackCopy& copy, const AddressSpace& space, const WholeMemory& memory);
 
  private:
   class Impl;

@@ -15,6 +15,7 @@
 #include "replay/crash/crash_kind.h"
 #include "replay/crash/crash_threads.h"
 #include "replay/crash/death_message.h"
+#include "replay/crash/end_stack.h"
 #include "replay/crash/fault.h"
 #include "replay/crash/other_store.h"
 #include "replay/crash/thread_values.h"
@@ -45,6 +46,8 @@ class Reporter {
     report_.has_core = input_.core != nullptr;
     if (Status status = AddThreads(dying); !status) return Fail(status.error());
     TellFault(dying);
+    if (Status status = TellEndStack(input_, dying, has_code_, report_); !status)
+      return Fail(status.error());
     TellKind(dying);
     TellMessage(dying);
     Status status = TellWhy(dying);

@@ -13,6 +13,7 @@
 
 #include "flowback/replay/thread_stack.h"
 #include "flowback/session.h"
+#include "replay/crash/core_stack.h"
 #include "replay/crash/held_locks.h"
 #include "replay/crash/last_calls.h"
 #include "replay/crash/last_system_calls.h"
@@ -130,7 +131,8 @@ struct CrashReport {
   std::string thrown_type;
   // What the C library said before it ended the program, or an exception's text. Empty: not known.
   std::string message;
-  uint64_t depth = 0;  // of the dying thread's stack
+  uint64_t depth = 0;                   // of the dying thread's stack
+  std::optional<CoreStack> core_stack;  // of the dying thread; empty: there is no core dump
   // Of a stack that overflowed: the functions that call each other again and again, each once, in
   // the order of the calls. Empty: no such round was found.
   std::vector<std::string> recursion;

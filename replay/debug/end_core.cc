@@ -105,6 +105,20 @@ bool EndCore::IsOfDeath(const Recording& recording) const {
   });
 }
 
+void EndCore::NumberThreadAs(const Recording& recording) {
+  if (registers_.size() != 1) return;
+  const auto place = Register(killed_tid_, "rip");
+  for (const ProcessEnd& end : recording.process_ends) {
+    const bool is_it = end.pid == pid() && end.ip && end.ip == place && end.tid != killed_tid_;
+    if (!is_it || !WIFSIGNALED(end.wait_status)) continue;
+    const Bytes registers = registers_.begin()->second;
+    registers_ = {{end.tid, registers}};
+    core_.tids = {end.tid};
+    killed_tid_ = end.tid;
+    return;
+  }
+}
+
 void EndCore::FindPrivateMemory() {
   for (const auto& [tid, registers] : registers_)
     if (const auto pointer = Register(tid, "fs_base")) thread_pointers_.push_back(*pointer);

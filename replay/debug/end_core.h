@@ -45,6 +45,9 @@ class EndCore {
   // same program counter: the recording tells of the same death, or, where it does not tell how the
   // process ended, the dump tells of a signal that makes the kernel write one.
   bool IsOfDeath(const Recording& recording) const;
+  // Takes the dump's only thread for the one whose death the recording notes at the same program
+  // counter. QEMU gives the thread of a forked process the number of the one that forked it.
+  void NumberThreadAs(const Recording& recording);
   // Copies dumped bytes from `address` on; returns how many.
   size_t Memory(uint64_t address, std::span<uint8_t> bytes) const {
     return core_.Read(address, bytes.data(), bytes.size());

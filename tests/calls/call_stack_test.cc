@@ -224,6 +224,12 @@ TEST_F(CallStackTest, ACallToTheNextInstructionIsNone) {
   EXPECT_EQ(transcript_.Take(), "0+a running");
 }
 
+TEST_F(CallStackTest, ACallToTheNextFunctionIsOne) {
+  CallAt(0xafc, 0xb00);
+  ReturnAt(0xb00, 0xb00);
+  EXPECT_EQ(transcript_.Take(), "0+a running; 1+b; 1-b 1");
+}
+
 // a calls the thunk d, which calls its own middle and returns to b.
 TEST_F(CallStackTest, ARetpolineIsATailCall) {
   CallAt(0xa00, 0xd00);

@@ -72,11 +72,11 @@ class Crashes(unittest.TestCase):
         text = self.text(path)
         self.assertEqual(text.splitlines()[0], told["sentence"])
         self.assertIn(place, text)
-        # The stack is what another command shows.
+        # The stack is what another command shows, below a handler of which only the core dump knows.
         tid = str(told["threads"][0]["tid"])
         stack = run([FLOWBACK, "stack", path, "--at", "end", "--tid", tid], self.folder).stdout
         for line in [line for line in stack.splitlines() if line.startswith("#")][:30]:
-            self.assertIn(line, text)
+            self.assertIn(re.sub(r"^#\d+ +", "", line), text)
         return told, text
 
     def test_deaths(self):

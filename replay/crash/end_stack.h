@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: MIT
+// The dying thread's call stack where the flow's end alone does not show it: behind a return to
+// where no code is, and in a signal's handler of which nothing executed. Beside it the core dump's.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include "flowback/base/error.h"
+#include "flowback/replay/thread_cursor.h"
+#include "replay/crash/crash_report.h"
+
+namespace flowback {
+
+// The last instruction that a thread executed.
+struct LastInstruction {
+  CursorInstruction instruction;
+  uint64_t number = 0;
+};
+
+// Empty: the flow ends with a loss, or has none.
+std::optional<LastInstruction> LastInstructionOf(const CrashInput& input, size_t thread);
+
+// Mends the stack of the report's first thread, the machine's `dying`, and compares it with the
+// core dump's. `has_code`: where the thread stood at its end. Errors: as ReplayedStacks::At.
+Status TellEndStack(const CrashInput& input, size_t dying, bool has_code, CrashReport& report);
+
+}  // namespace flowback
