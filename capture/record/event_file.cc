@@ -106,6 +106,8 @@ Status EventFile::WriteLast() {
   LittleEndianBuffer last;
   for (const HeaderFeature& feature : RegionFeatures(regions_, true))
     AppendFeatureRecord(last, feature);
+  for (const HeaderFeature& feature : ProcessEndFeatures(ends_, true))
+    AppendFeatureRecord(last, feature);
   return last.size() == 0 ? Status() : file_.Write(last.bytes());
 }
 
@@ -113,6 +115,8 @@ Status EventFile::WriteFeatures() {
   std::vector<HeaderFeature> features = Features();
   for (const HeaderFeature& feature : facts_.more) features.push_back(feature);
   for (HeaderFeature& feature : RegionFeatures(regions_, false))
+    features.push_back(std::move(feature));
+  for (HeaderFeature& feature : ProcessEndFeatures(ends_, false))
     features.push_back(std::move(feature));
   if (!trace_index_.empty()) features.push_back(TraceIndexFeature(trace_index_));
   return WriteFeatureSections(file_, std::move(features));

@@ -41,6 +41,8 @@ class EventFile {
   Status EndRound();
   // What the program named, for the end of the file.
   void SetRegions(std::vector<NamedRegion> regions) { regions_ = std::move(regions); }
+  // How the command ended, likewise.
+  void SetEnds(std::vector<ProcessEnd> ends) { ends_ = std::move(ends); }
   Status Finish();
 
   uint64_t size() const { return file_.size(); }
@@ -61,6 +63,7 @@ class EventFile {
   uint64_t data_offset_ = 0;
   std::vector<TraceIndexEntry> trace_index_;
   std::vector<NamedRegion> regions_;
+  std::vector<ProcessEnd> ends_;
 };
 
 }  // namespace flowback::record

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <filesystem>
 #include <utility>
 
 #include "capture/formats/perf_layout.h"
@@ -19,7 +20,9 @@
 #include "capture/record/event_account.h"
 #include "capture/record/event_preamble.h"
 #include "capture/record/event_target.h"
+#include "capture/record/found_core.h"
 #include "capture/record/perf_record_buffer.h"
+#include "capture/record/process_maps.h"
 #include "capture/record/record_session.h"
 #include "capture/record/record_walk.h"
 #include "capture/record/region_log.h"
@@ -220,9 +223,28 @@ Status EventRecorder::SwitchFiles() {
 
 bool EventRecorder::CommandEnded() {
   if (!command_ || command_status_) return command_status_.has_value();
+  siginfo_t ended{};
+  constexpr int kLook = WEXITED | WNOHANG | WNOWAIT;
+  if (waitid(P_PID, static_cast<id_t>(command_->pid()), &ended, kLook) != 0 || ended.si_pid == 0)
+    return false;
+  // What /proc has of it is there until it is waited for.
+  command_end_.comm = ReadComm(command_->pid(), command_->pid());
+  std::error_code unknown;
+  if (ended.si_code == CLD_DUMPED)
+    command_end_.core = FindCore(command_->pid(), command_->pid(), ended.si_status,
+                                 std::filesystem::current_path(unknown));
   int status = 0;
-  if (waitpid(command_->pid(), &status, WNOHANG) == command_->pid()) command_status_ = status;
+  if (waitpid(command_->pid(), &status, 0) == command_->pid()) command_status_ = status;
   return command_status_.has_value();
+}
+
+// Of a command that ended while it was recorded.
+void EventRecorder::KeepEnd() {
+  if (!command_status_) return;
+  command_end_.pid = command_end_.tid = command_->pid();
+  command_end_.wait_status = *command_status_;
+  ends_.push_back(command_end_);
+  output_.file().SetEnds(ends_);
 }
 
 int EventRecorder::WaitMilliseconds() const {
@@ -395,6 +417,7 @@ void EventRecorder::TellSlowCalls(RecordSummary& summary) {
 
 Result<RecordSummary> EventRecorder::Summary(Status written) {
   KeepRegions();
+  KeepEnd();
   if (written) written = output_.Finish();
   session_->meter().complete = true;
   // The program goes on to its end unrecorded.
@@ -413,6 +436,7 @@ Result<RecordSummary> EventRecorder::Summary(Status written) {
   summary.events = counts_;
   summary.notes = notes_;
   summary.regions = regions_;
+  summary.process_ends = ends_;
   if (counters_) summary.counters = counters_->sums();
   if (trigger_) TellSlowCalls(summary);
   if (!written) {

@@ -55,6 +55,7 @@ class EventRecorder : public Recorder {
   Result<RecordSummary> Summary(Status written);
   void TellSlowCalls(RecordSummary& summary);
   void KeepRegions();
+  void KeepEnd();
   Status TellLost();
 
   // What comes through `--control`.
@@ -74,6 +75,8 @@ class EventRecorder : public Recorder {
   std::vector<kernel::Pmu> pmus_;
   std::optional<PausedCommand> command_;
   std::optional<int> command_status_;  // it ended
+  ProcessEnd command_end_;             // then
+  std::vector<ProcessEnd> ends_;       // while it was recorded
   std::optional<SlowTrigger> trigger_;
   std::optional<ControlChannel> control_;
   std::optional<EventSet> events_;

@@ -104,8 +104,10 @@ void TellEnds(const RecordSummary& summary, const RecordOptions& options) {
     const ProcessEnd& end = summary.process_ends[i];
     if (!WasKilled(end) || ++lines > kMostLines) continue;
     const std::string text = EndText(end, places[i]);
-    const bool own = !options.target.command.empty() && !summary.threads.empty() &&
-                     end.pid == summary.threads[0].pid;
+    // A recording of events has only the command's.
+    const bool is_first =
+        summary.events || (!summary.threads.empty() && end.pid == summary.threads[0].pid);
+    const bool own = is_first && !options.target.command.empty();
     Warn(own ? "record: " + text
              : fmt::format("record: process {} ({}) {}", end.pid, end.comm, text));
   }
@@ -275,6 +277,7 @@ void TellSlowCalls(const SlowCallCounts& counts, const RecordOptions& options) {
 
 void TellEventsText(const RecordSummary& summary, const RecordOptions& options) {
   if (summary.failure) TellFailure(summary, options);
+  TellEnds(summary, options);
   const EventCounts& counts = *summary.events;
   Warn(fmt::format("record: {}{}, {} of them, in {:.2f} s, {}", StopText(summary, options),
                    Counted(counts.records, "record"), Counted(counts.samples, "sample"),

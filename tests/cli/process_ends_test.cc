@@ -93,6 +93,29 @@ std::vector<std::string> OtherFiles(const ScratchFolder& folder) {
   return names;
 }
 
+// The recorder of the kernel's events, which `--on-crash` is one of, notes the command's end.
+TEST(EventProcessEnds, OfTheCommand) {
+  FLOWBACK_NEEDS_HOST(host::Trait::kPerfEvents);
+  const ScratchFolder folder;
+  const ProgramResult result =
+      RunShell(folder,
+               "export ASAN_OPTIONS=disable_coredump=0; ulimit -c unlimited; "
+               "$F record --json -e cpu-clock -o perf.data -- " +
+                   kFatal + " scan");
+  EXPECT_EQ(result.status, 128 + 11);
+  EXPECT_TRUE(result.err.contains("record: killed by SIGSEGV")) << result.err;
+  const json end = EndsOf(result).at(0);
+  EXPECT_EQ(end["signal_name"], "SIGSEGV");
+  EXPECT_EQ(end["comm"], "fatal");
+  EXPECT_TRUE(end["ip"].is_null());
+  const json info = json::parse(RunFlowback({"info", "--json", folder.File("perf.data")}).out);
+  EXPECT_EQ(info["ends"].at(0), end);
+  const std::string pattern = ReadFile("/proc/sys/kernel/core_pattern");
+  if (pattern.starts_with("|") || pattern.starts_with("/")) return;
+  ASSERT_TRUE(end["core"].is_string()) << result.err;
+  EXPECT_TRUE(fs::exists(std::string(end["core"])));
+}
+
 TEST_P(ProcessEnds, LeaveTheProgramsCoreDump) {
   if (const std::string pattern = ReadFile("/proc/sys/kernel/core_pattern");
       pattern.starts_with("|") || pattern.starts_with("/"))

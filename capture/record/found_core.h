@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: MIT
+// Where the kernel put the core dump of a process that has just died.
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+
+namespace flowback::record {
+
+// The folder that the process works in; empty: it is gone, or a zombie.
+std::string FolderOf(pid_t pid);
+
+// The file that the kernel has just dumped into; empty where there is none to be found. The process
+// must not have been waited for. `folder`: that it worked in, for a name that is not absolute.
+std::string FindCore(pid_t pid, pid_t tid, int signal, const std::string& folder);
+
+}  // namespace flowback::record
