@@ -16,6 +16,7 @@
 
 #include "base/hex.h"
 #include "base/text_words.h"
+#include "decode/code/core_layout.h"
 
 namespace flowback {
 namespace {
@@ -79,6 +80,9 @@ class Reader {
                             "or decode without --core"));
   }
 
+  bool is_32() const { return header_.e_ident[EI_CLASS] == ELFCLASS32; }
+  uint64_t program_size() const { return is_32() ? sizeof(Elf32_Phdr) : sizeof(Elf64_Phdr); }
+
   Status CheckKind() {
     const std::string_view text(reinterpret_cast<const char*>(bytes_.data()), bytes_.size());
     for (const Compression& packed : kCompressions)
@@ -89,46 +93,50 @@ class Reader {
       return Unfit("not a core dump: it does not start with the bytes 7f 45 4c 46",
                    "name an ELF core dump, as the kernel or gcore writes it");
     if (bytes_.size() <= EI_DATA) return Cut("an ELF header", sizeof(Elf64_Ehdr));
-    if (bytes_[EI_CLASS] == ELFCLASS32)
-      return Unfit("is the core dump of a 32-bit program, which can't be read yet",
-                   "give its code with --image or --section");
-    if (bytes_[EI_CLASS] != ELFCLASS64 || bytes_[EI_DATA] != ELFDATA2LSB)
+    const uint8_t kind = bytes_[EI_CLASS];
+    if ((kind != ELFCLASS64 && kind != ELFCLASS32) || bytes_[EI_DATA] != ELFDATA2LSB)
       return Unfit("is neither a 32-bit nor a 64-bit little-endian ELF file",
                    "name a core dump of the machine that was traced");
-    const auto header = Load<Elf64_Ehdr>(bytes_, 0);
-    if (!header) return Cut("an ELF header", sizeof(Elf64_Ehdr));
+    const auto header = CoreHeader(bytes_);
+    if (!header)
+      return Cut("an ELF header", kind == ELFCLASS32 ? sizeof(Elf32_Ehdr) : sizeof(Elf64_Ehdr));
     header_ = *header;
     if (header_.e_type != ET_CORE)
       return Unfit(
           "is an ELF file, but not a core dump (type " + std::to_string(header_.e_type) + ")",
           "a program or library is given with --image");
-    if (header_.e_machine != EM_X86_64)
+    layout_ = CoreLayoutOf(kind, header_.e_machine);
+    if (layout_ == nullptr)
       return Unfit("is the core dump of another kind of machine (ELF machine " +
                        std::to_string(header_.e_machine) + ")",
                    "name a core dump of the machine that was traced");
+    core_.mode = layout_->mode;
     return {};
   }
 
   // With more headers than e_phnum can say, the first section header tells their number.
   Result<uint64_t> HeaderCount() {
     if (header_.e_phnum != kOverflow) return uint64_t{header_.e_phnum};
-    const auto section = Load<Elf64_Shdr>(bytes_, header_.e_shoff);
-    if (!section) return Cut("a section header", header_.e_shoff + sizeof(Elf64_Shdr));
-    return uint64_t{section->sh_info};
+    const size_t at = is_32() ? offsetof(Elf32_Shdr, sh_info) : offsetof(Elf64_Shdr, sh_info);
+    const size_t size = is_32() ? sizeof(Elf32_Shdr) : sizeof(Elf64_Shdr);
+    const Bytes section = Slice(bytes_, header_.e_shoff, size);
+    if (section.size() != size) return Cut("a section header", header_.e_shoff + size);
+    return *CoreNumber(section, at, sizeof(uint32_t));
   }
 
   Status ReadProgramHeaders() {
     const Result<uint64_t> count = HeaderCount();
     if (!count) return Fail(count.error());
-    if (header_.e_phentsize != sizeof(Elf64_Phdr))
-      return Damaged("program headers of " + std::to_string(header_.e_phentsize) + " bytes",
-                     offsetof(Elf64_Ehdr, e_phentsize));
+    if (header_.e_phentsize != program_size())
+      return Damaged(
+          "program headers of " + std::to_string(header_.e_phentsize) + " bytes",
+          is_32() ? offsetof(Elf32_Ehdr, e_phentsize) : offsetof(Elf64_Ehdr, e_phentsize));
     if (header_.e_phoff > bytes_.size() ||
-        *count > (bytes_.size() - header_.e_phoff) / sizeof(Elf64_Phdr))
-      return Cut("program headers", header_.e_phoff + *count * sizeof(Elf64_Phdr));
+        *count > (bytes_.size() - header_.e_phoff) / program_size())
+      return Cut("program headers", header_.e_phoff + *count * program_size());
     for (uint64_t i = 0; i < *count; ++i) {
-      const uint64_t at = header_.e_phoff + i * sizeof(Elf64_Phdr);
-      const auto header = Load<Elf64_Phdr>(bytes_, at);
+      const uint64_t at = header_.e_phoff + i * program_size();
+      const auto header = CoreProgram(bytes_, at, is_32());
       Status status = header->p_type == PT_LOAD   ? AddSegment(*header, at)
                       : header->p_type == PT_NOTE ? ReadNotes(*header, at)
                                                   : Status();
@@ -204,8 +212,7 @@ class Reader {
 
   // struct elf_prstatus: signal numbers and masks, then the thread.
   Status ReadThread(Bytes content, uint64_t at) {
-    constexpr uint64_t kThread = 32;
-    const auto tid = Load<int32_t>(content, kThread);
+    const auto tid = Load<int32_t>(content, layout_->thread_at);
     if (!tid) return Damaged("an NT_PRSTATUS note that is too short", at);
     core_.tids.push_back(*tid);
     return {};
@@ -213,11 +220,9 @@ class Reader {
 
   // struct elf_prpsinfo: state, flags, user and group, then process, ..., its name.
   Status ReadProcess(Bytes content, uint64_t at) {
-    constexpr uint64_t kProcess = 24;
-    constexpr uint64_t kName = 40;
     constexpr uint64_t kNameSize = 16;
-    const auto pid = Load<int32_t>(content, kProcess);
-    const auto text = Load<std::array<char, kNameSize>>(content, kName);
+    const auto pid = Load<int32_t>(content, layout_->process_at);
+    const auto text = Load<std::array<char, kNameSize>>(content, layout_->name_at);
     if (!pid || !text) return Damaged("an NT_PRPSINFO note that is too short", at);
     core_.pid = *pid;
     core_.comm.assign(text->begin(), std::find(text->begin(), text->end(), '\0'));
@@ -225,9 +230,10 @@ class Reader {
   }
 
   void ReadAuxiliaryVector(Bytes content) {
-    for (uint64_t at = 0; at + 16 <= content.size(); at += 16)
-      if (Load<uint64_t>(content, at) == uint64_t{AT_SYSINFO_EHDR})
-        core_.vdso = *Load<uint64_t>(content, at + 8);
+    const size_t word = layout_->word;
+    for (uint64_t at = 0; at + 2 * word <= content.size(); at += 2 * word)
+      if (CoreNumber(content, at, word) == uint64_t{AT_SYSINFO_EHDR})
+        core_.vdso = *CoreNumber(content, at + word, word);
   }
 
   // Empty where no line begins so.
@@ -257,18 +263,20 @@ class Reader {
 
   // Number of rows and unit of their offsets; each row: begin, end, offset; then the names.
   Status ReadFiles(Bytes content, uint64_t at) {
-    constexpr uint64_t kRow = 24;
-    const auto count = Load<uint64_t>(content, 0);
-    const auto unit = Load<uint64_t>(content, 8);
-    if (!count || !unit || *count > (content.size() - 16) / kRow)
+    const size_t word = layout_->word;
+    const auto number = [&](uint64_t offset) { return CoreNumber(content, offset, word); };
+    const uint64_t row_size = 3 * word, table = 2 * word;
+    const auto count = number(0);
+    const auto unit = number(word);
+    if (!count || !unit || *count > (content.size() - table) / row_size)
       return Damaged("an NT_FILE note that is shorter than its table", at);
-    uint64_t name = 16 + *count * kRow;
+    uint64_t name = table + *count * row_size;
     for (uint64_t i = 0; i < *count; ++i) {
-      const uint64_t row = 16 + i * kRow;
+      const uint64_t row = table + i * row_size;
       CoreMappedFile file;
-      file.address = *Load<uint64_t>(content, row);
-      const uint64_t end = *Load<uint64_t>(content, row + 8);
-      if (__builtin_mul_overflow(*Load<uint64_t>(content, row + 16), *unit, &file.file_offset) ||
+      file.address = *number(row);
+      const uint64_t end = *number(row + word);
+      if (__builtin_mul_overflow(*number(row + 2 * word), *unit, &file.file_offset) ||
           end <= file.address)
         return Damaged("an impossible row in its NT_FILE note", at + row);
       file.size = end - file.address;
@@ -286,7 +294,8 @@ class Reader {
   uint64_t notes_left_ = bytes_.size();  // tens of thousands of headers may name the same ones
   const std::string& name_;
   bool headers_only_;
-  Elf64_Ehdr header_{};
+  Elf64_Ehdr header_{};  // also of a 32-bit file
+  const CoreLayout* layout_ = nullptr;
   CoreFile core_;
 };
 
@@ -321,6 +330,11 @@ const CoreMappedFile* CoreFile::FileAt(uint64_t address) const {
   return file != nullptr && address - file->address < file->size ? file : nullptr;
 }
 
+const CoreSegment* CoreFile::SegmentAt(uint64_t address) const {
+  const CoreSegment* segment = LastBefore(segments, address);
+  return segment != nullptr && address - segment->address < segment->size ? segment : nullptr;
+}
+
 size_t CoreFile::Read(uint64_t address, uint8_t* buffer, size_t size) const {
   size_t done = 0;
   while (done < size) {
@@ -337,20 +351,22 @@ size_t CoreFile::Read(uint64_t address, uint8_t* buffer, size_t size) const {
 
 BuildId CoreFile::BuildIdAt(uint64_t address) const {
   constexpr uint64_t kMostNotes = 4096;  // the first page is all that is dumped for certain
-  Elf64_Ehdr header;
-  if (Read(address, reinterpret_cast<uint8_t*>(&header), sizeof header) != sizeof header ||
-      std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_ident[EI_CLASS] != ELFCLASS64 ||
-      header.e_phentsize != sizeof(Elf64_Phdr))
+  std::array<uint8_t, sizeof(Elf64_Ehdr)> begin;
+  if (Read(address, begin.data(), begin.size()) != begin.size() ||
+      std::memcmp(begin.data(), ELFMAG, SELFMAG) != 0)
     return {};
-  for (unsigned i = 0; i < header.e_phnum; ++i) {
-    Elf64_Phdr segment;
-    if (Read(address + header.e_phoff + i * sizeof segment, reinterpret_cast<uint8_t*>(&segment),
-             sizeof segment) != sizeof segment)
-      return {};
-    if (segment.p_type != PT_NOTE || segment.p_filesz > kMostNotes) continue;
+  const auto header = CoreHeader(begin);
+  const bool is_32 = begin[EI_CLASS] == ELFCLASS32;
+  const size_t size = is_32 ? sizeof(Elf32_Phdr) : sizeof(Elf64_Phdr);
+  if (!header || header->e_phentsize != size) return {};
+  for (unsigned i = 0; i < header->e_phnum; ++i) {
+    std::array<uint8_t, sizeof(Elf64_Phdr)> row{};
+    if (Read(address + header->e_phoff + i * size, row.data(), size) != size) return {};
+    const auto segment = CoreProgram(row, 0, is_32);
+    if (!segment || segment->p_type != PT_NOTE || segment->p_filesz > kMostNotes) continue;
     // The first page of the file is mapped at `address`, so its offsets count from there.
-    std::vector<uint8_t> notes(segment.p_filesz);
-    if (Read(address + segment.p_offset, notes.data(), notes.size()) != notes.size()) continue;
+    std::vector<uint8_t> notes(segment->p_filesz);
+    if (Read(address + segment->p_offset, notes.data(), notes.size()) != notes.size()) continue;
     if (BuildId found = FindBuildId(notes); !found.empty()) return found;
   }
   return {};

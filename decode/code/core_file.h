@@ -10,6 +10,7 @@
 
 #include "flowback/base/bytes.h"
 #include "flowback/base/error.h"
+#include "flowback/model/code_mode.h"
 #include "flowback/model/recording.h"
 
 namespace flowback {
@@ -33,6 +34,7 @@ struct CoreMappedFile {
 };
 
 struct CoreFile {
+  CodeMode mode = CodeMode::kX86_64;  // of the machine that the process saw
   int32_t pid = -1;                   // the process; -1: no NT_PRPSINFO note
   std::vector<int32_t> tids;          // its threads, from the NT_PRSTATUS notes
   std::string comm;                   // its name
@@ -43,6 +45,8 @@ struct CoreFile {
   BuildId kernel_build_id;
   uint64_t kernel_text = 0;  // the address of its symbol _stext; 0: not told
 
+  // The memory that has `address`; null when none was mapped.
+  const CoreSegment* SegmentAt(uint64_t address) const;
   // The row over `address`; null when that is no file's.
   const CoreMappedFile* FileAt(uint64_t address) const;
   // Copies up to `size` dumped bytes at `address`, across segments; returns how many.
@@ -55,7 +59,7 @@ struct CoreFile {
 };
 
 // `bytes` must outlive the result. `name` is for messages. Errors: kUnreadable, with offset where
-// there is one, for anything but a whole core dump of a 64-bit x86 process.
+// there is one, for anything but a whole core dump of a process of 64-bit or 32-bit x86 or AArch64.
 Result<CoreFile> ReadCore(Bytes bytes, const std::string& name);
 
 // The same for the beginning of a file that can't be mapped (/proc/kcore): headers and notes, while

@@ -89,7 +89,7 @@ class Reporter {
       report_.end->pid = input_.core->pid();
       report_.end->tid = tid;
       report_.end->wait_status = info.si_signo;
-      report_.end->ip = input_.core->Register(tid, "rip");
+      report_.end->ip = input_.core->Counter(tid);
       return thread;
     }
     return std::nullopt;
@@ -164,7 +164,7 @@ class Reporter {
     // What another process sends, or the kernel where it knows no address, tells none.
     const bool is_told = info.si_signo == WTERMSIG(report_.end->wait_status) && info.si_code > 0 &&
                          info.si_code != SI_KERNEL;
-    return is_told ? std::optional(reinterpret_cast<uint64_t>(info.si_addr)) : std::nullopt;
+    return is_told ? std::optional(input_.core->signal_address()) : std::nullopt;
   }
 
   void TellFault(size_t dying) {
@@ -196,7 +196,7 @@ class Reporter {
     const std::vector<CrashPlace> frames = FramesOf(input_.session, report_.threads.front().stack);
     std::optional<uint64_t> stack_pointer;
     if (input_.core != nullptr)
-      stack_pointer = input_.core->Register(report_.threads.front().tid, "rsp");
+      stack_pointer = input_.core->StackPointer(report_.threads.front().tid);
     report_.kind = KindOf({.end = *report_.end,
                            .has_code = has_code_ || !IsFault(),
                            .on_stack = access_ && access_->is_stack,
@@ -251,17 +251,25 @@ class Reporter {
 
   // __cxa_throw is called with the object and its type.
   void TellException(size_t dying, const DeathMessages& messages) {
-    if (!throw_ || !past_) return;
+    if (!throw_ || !past_ || input_.core->mode() != CodeMode::kX86_64) return;
     const auto place = past_->Before(input_.machine.At(dying), throw_->number);
     if (!place) return;
     const auto argument = [&](std::string_view name) {
-      return place->history.Register(place->point, *FollowedRegister(name));
+      return place->history.Register(place->point, *FollowedRegister(CodeMode::kX86_64, name));
     };
     const auto type = argument("rsi");
     if (!type) return;
     report_.thrown_type = messages.TypeName(*type);
     if (const auto object = argument("rdi"))
       report_.message = messages.ExceptionText(*object, *type);
+  }
+  static std::string Example(CodeMode mode) {
+    const auto names = GeneralRegisters(mode);
+    const std::string address = "--why 0x7ffe0010";
+    return names.empty() ? address : "--why " + std::string(names.front()) + ", or " + address;
+  }
+  CodeMode ModeOf(const MachineThread& at) const {
+    return input_.core != nullptr ? input_.core->mode() : at.instruction.mode;
   }
 
   Status TellWhy(size_t dying) {
@@ -271,11 +279,11 @@ class Reporter {
     if (name.empty() && is_one && access_ && access_->culprit)
       name = access_->operands[*access_->culprit].name;
     if (name.empty()) return {};
-    const auto question = ValueQuestion::In(std::move(name));
+    const MachineThread at = input_.machine.At(dying);
+    const auto question = ValueQuestion::In(std::move(name), ModeOf(at));
     if (!question)
       return Fail(Error(ErrorCode::kUsage, "--why " + options_.why + ": is no register or address")
-                      .Remedy("--why rax, or --why 0x7ffe0010"));
-    const MachineThread at = input_.machine.At(dying);
+                      .Remedy(Example(ModeOf(at))));
     const auto past = past_ ? past_->At(at) : std::nullopt;
     if (!past) return {};
     report_.core_contradicts = past->history.contradiction().has_value();

@@ -17,8 +17,9 @@ constexpr size_t kMostText = 1000;
 
 std::optional<uint64_t> DeathMessages::Word(uint64_t address) const {
   uint64_t word = 0;
-  const size_t read = core_.Memory(address, {reinterpret_cast<uint8_t*>(&word), sizeof word});
-  return read == sizeof word ? std::optional(word) : std::nullopt;
+  const size_t size = TraitsOf(core_.mode()).bits / 8;
+  const size_t read = core_.Memory(address, {reinterpret_cast<uint8_t*>(&word), size});
+  return read == size ? std::optional(word) : std::nullopt;
 }
 
 std::string DeathMessages::Text(uint64_t address, size_t most) const {

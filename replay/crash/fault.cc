@@ -10,19 +10,20 @@
 namespace flowback {
 namespace {
 
-bool IsGeneral(const StepOperand& operand) {
-  return operand.kind == StepOperand::Kind::kRegister && operand.number < kGeneralRegisters.size();
-}
-
 bool IsStore(StepKind kind) {
   return kind == StepKind::kStore || kind == StepKind::kStoreIf || kind == StepKind::kStoreTry;
 }
 
 class AccessReader {
  public:
-  AccessReader(const InstructionEffects& effects, std::optional<uint64_t> failed,
+  AccessReader(const InstructionEffects& effects, CodeMode mode, std::optional<uint64_t> failed,
                const EndCore* core, int32_t tid)
-      : effects_(effects), failed_(failed), core_(core), tid_(tid) {}
+      : effects_(effects),
+        mode_(mode),
+        names_(GeneralRegisters(mode)),
+        failed_(failed),
+        core_(core != nullptr && core->mode() == mode ? core : nullptr),
+        tid_(tid) {}
 
   FaultAccess Read() {
     const MachineStep* const failed = FindFailed();
@@ -40,9 +41,16 @@ class AccessReader {
   }
 
  private:
-  static bool IsStackPointer(const StepOperand& operand) {
-    return IsGeneral(operand) && (operand.number == step_register::kX86StackPointer ||
-                                  operand.number == step_register::kX86FramePointer);
+  bool IsGeneral(const StepOperand& operand) const {
+    return operand.kind == StepOperand::Kind::kRegister && operand.number < names_.size();
+  }
+  bool IsStackPointer(const StepOperand& operand) const {
+    if (!IsGeneral(operand)) return false;
+    if (mode_ == CodeMode::kAArch64)
+      return operand.number == step_register::kAArch64StackPointer ||
+             operand.number == step_register::kAArch64FramePointer;
+    return operand.number == step_register::kX86StackPointer ||
+           operand.number == step_register::kX86FramePointer;
   }
   std::optional<uint64_t> ValueOf(const StepOperand& operand) const {
     if (operand.kind == StepOperand::Kind::kConstant) return operand.constant;
@@ -50,14 +58,14 @@ class AccessReader {
     if (core_ == nullptr) return std::nullopt;
     if (operand.number == step_register::kFsBase) return core_->Register(tid_, "fs_base");
     if (operand.number == step_register::kGsBase) return core_->Register(tid_, "gs_base");
-    return IsGeneral(operand) ? core_->Register(tid_, kGeneralRegisters[operand.number])
-                              : std::nullopt;
+    return IsGeneral(operand) ? core_->Register(tid_, names_[operand.number]) : std::nullopt;
   }
   std::optional<uint64_t> AddressOf(const StepAddress& memory) const {
     const auto base = ValueOf(memory.base), index = ValueOf(memory.index),
                segment = ValueOf(memory.segment);
     if (!base || !index || !segment) return std::nullopt;
-    return *base + *index * memory.scale + memory.displacement + *segment;
+    const uint64_t sum = *base + *index * memory.scale + memory.displacement + *segment;
+    return sum & TraitsOf(mode_).address_mask;
   }
 
   // The step whose access failed: by its address where that is known, else the first one.
@@ -87,7 +95,7 @@ class AccessReader {
     return access_.operands[index].value.has_value() && value && *value >= kLeastPointer;
   }
   size_t Add(uint8_t number, bool is_address) {
-    const std::string_view name = kGeneralRegisters[number];
+    const std::string_view name = names_[number];
     const auto known = std::ranges::find(access_.operands, name, &FaultOperand::name);
     if (known != access_.operands.end())
       return static_cast<size_t>(known - access_.operands.begin());
@@ -99,6 +107,8 @@ class AccessReader {
   }
 
   const InstructionEffects& effects_;
+  const CodeMode mode_;
+  const std::span<const std::string_view> names_;
   const std::optional<uint64_t> failed_;
   const EndCore* core_;
   const int32_t tid_;
@@ -111,8 +121,9 @@ std::optional<FaultAccess> AccessOf(Bytes code, uint64_t address, CodeMode mode,
                                     std::optional<uint64_t> failed, const EndCore* core,
                                     int32_t tid) {
   InstructionEffects effects;
-  if (mode != CodeMode::kX86_64 || !EffectsOf(code, address, mode, effects)) return std::nullopt;
-  return AccessReader(effects, failed, core, tid).Read();
+  if (GeneralRegisters(mode).empty() || !EffectsOf(code, address, mode, effects))
+    return std::nullopt;
+  return AccessReader(effects, mode, failed, core, tid).Read();
 }
 
 }  // namespace flowback

@@ -14,7 +14,7 @@ int32_t OwnerOf(uint64_t mutex, const EndCore& core) {
   int32_t owner = 0;
   const size_t read =
       core.Memory(mutex + kOwner, {reinterpret_cast<uint8_t*>(&owner), sizeof owner});
-  const bool is_thread = read == sizeof owner && core.Register(owner, "rip").has_value();
+  const bool is_thread = read == sizeof owner && core.Counter(owner).has_value();
   return is_thread ? owner : 0;
 }
 

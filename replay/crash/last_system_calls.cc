@@ -55,7 +55,7 @@ class CallReader {
  private:
   std::optional<uint64_t> Argument(size_t n) const {
     constexpr std::array<const char*, 6> kRegisters = {"rdi", "rsi", "rdx", "r10", "r8", "r9"};
-    return history_.Register(point_, *FollowedRegister(kRegisters[n]));
+    return history_.Register(point_, *FollowedRegister(CodeMode::kX86_64, kRegisters[n]));
   }
   // `size`: empty: a zero ends the text.
   void ReadText(CrashCallArgument& argument, std::optional<uint64_t> size) const {

@@ -16,7 +16,7 @@ class StoreReader {
   std::optional<uint64_t> ValueOf(const StepOperand& operand) const {
     if (operand.kind == StepOperand::Kind::kConstant) return operand.constant;
     if (operand.kind == StepOperand::Kind::kNone) return 0;
-    const bool is_followed = operand.number < kGeneralRegisters.size() ||
+    const bool is_followed = operand.number < step_register::kVector ||
                              operand.number == step_register::kFsBase ||
                              operand.number == step_register::kGsBase;
     const auto value = is_followed ? history_.Register(point_, operand.number) : std::nullopt;
@@ -56,6 +56,8 @@ bool Gives(uint64_t at, uint64_t bytes, uint64_t stored, uint64_t wanted, uint64
 
 std::optional<FoundStore> LastStoreOf(const PastValues::Place& place, uint64_t address,
                                       uint64_t value) {
+  // Words of eight bytes.
+  if (place.history.path().mode != CodeMode::kX86_64) return std::nullopt;
   const std::vector<values::PathInstruction>& path = place.history.path().instructions;
   InstructionEffects effects;
   for (size_t point = place.point; point-- > 0;) {

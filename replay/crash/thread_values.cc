@@ -47,7 +47,9 @@ void ThreadValues::Tell(size_t thread, size_t last, CrashThread& told) {
   if (!place) return;
   told.system_calls = LastSystemCalls(*place, last);
   for (CrashSystemCall& call : told.system_calls) call.tsc = TimeOf(input_, thread, call.number);
-  if (input_.core->threads() > 1) TellMutexes(thread, *place, told);
+  // Where the arguments of a call are in registers of known names.
+  if (input_.core->threads() > 1 && input_.core->mode() == CodeMode::kX86_64)
+    TellMutexes(thread, *place, told);
 }
 
 void ThreadValues::TellMutexes(size_t thread, const PastValues::Place& place, CrashThread& told) {
@@ -63,7 +65,8 @@ void ThreadValues::TellMutexes(size_t thread, const PastValues::Place& place, Cr
   const MachineThread at = input_.machine.At(thread);
   const auto argument_of = [&](const LastCall& call) -> std::optional<uint64_t> {
     const auto then = past_.Before(at, call.number);
-    return then ? then->history.Register(then->point, *FollowedRegister("rdi")) : std::nullopt;
+    return then ? then->history.Register(then->point, *FollowedRegister(CodeMode::kX86_64, "rdi"))
+                : std::nullopt;
   };
   told.holds = HeldMutexes(told.tid, calls, *input_.core, name_of, argument_of);
   for (CrashMutex& mutex : told.holds) mutex.name = DataNameOf(names_, *place.space, mutex.address);

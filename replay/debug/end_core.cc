@@ -12,20 +12,20 @@
 namespace flowback {
 namespace {
 
-// The order of struct user_regs_struct of x86-64. fs_base and gs_base have names of their own.
-constexpr std::array<std::string_view, 27> kRegisters = {
-    "r15",    "r14", "r13", "r12",     "rbp",     "rbx", "r11",      "r10", "r9",
-    "r8",     "rax", "rcx", "rdx",     "rsi",     "rdi", "orig_rax", "rip", "cs",
-    "eflags", "rsp", "ss",  "fs_base", "gs_base", "ds",  "es",       "fs",  "gs"};
 constexpr uint32_t kThreadStatus = 1;         // NT_PRSTATUS
 constexpr uint32_t kSignalInfo = 0x53494749;  // NT_SIGINFO
+constexpr uint32_t kSegments32 = 0x200;       // NT_386_TLS
+constexpr uint32_t kThreadPointer = 0x401;    // NT_ARM_TLS
 constexpr uint32_t kNotes = 4;                // PT_NOTE
-constexpr size_t kThreadAt = 32;              // in struct elf_prstatus
-constexpr size_t kRegistersAt = 112;
-// Around a thread pointer, where thread-local variables and glibc's rseq area lie. The header of
-// the thread, with the stack protector's number, has neither.
+// Around a thread pointer, where thread-local variables and glibc's rseq area lie.
 constexpr uint64_t kKernelWrites = 4096;
-constexpr uint64_t kThreadHeader = 0x300;
+
+// The header of the thread at its pointer, with the stack protector's number, has neither.
+uint64_t ThreadHeader(CodeMode mode) {
+  constexpr uint64_t k64 = 0x300, k32 = 0x40;
+  if (mode == CodeMode::kAArch64) return 0;
+  return mode == CodeMode::kX86_32 ? k32 : k64;
+}
 
 template <class Number>
 Number NumberAt(Bytes bytes, uint64_t offset) {
@@ -51,46 +51,75 @@ Result<EndCore> EndCore::Open(const std::string& path) {
 }
 
 EndCore::EndCore(std::shared_ptr<const MappedFile> file, CoreFile core)
-    : file_(std::move(file)), core_(std::move(core)) {
+    : file_(std::move(file)), core_(std::move(core)), layout_(CoreLayoutOf(core_.mode)) {
   const Bytes bytes = file_->bytes();
-  const uint64_t table = NumberAt<uint64_t>(bytes, 32);
-  const auto size = NumberAt<uint16_t>(bytes, 54);
-  for (uint64_t i = 0; i < NumberAt<uint16_t>(bytes, 56); ++i) {
-    const uint64_t header = table + i * size;
-    if (NumberAt<uint32_t>(bytes, header) != kNotes) continue;
-    ReadNotes(PartOf(bytes, NumberAt<uint64_t>(bytes, header + 8),
-                     NumberAt<uint64_t>(bytes, header + 32)));
+  const auto header = CoreHeader(bytes);
+  const bool is_32 = layout_->word == sizeof(uint32_t);
+  for (uint64_t i = 0; header && i < header->e_phnum; ++i) {
+    const auto program = CoreProgram(bytes, header->e_phoff + i * header->e_phentsize, is_32);
+    if (program && program->p_type == kNotes)
+      ReadNotes(PartOf(bytes, program->p_offset, program->p_filesz));
   }
   FindPrivateMemory();
 }
 
-// The thread that was killed is the first one.
+// The thread that was killed is the first one. The notes of a thread follow its status.
 void EndCore::ReadNotes(Bytes notes) {
-  ForEachNote(notes, [this](uint32_t type, Bytes content) {
+  int32_t tid = -1;
+  ForEachNote(notes, [&](uint32_t type, Bytes content) {
     if (type == kSignalInfo && signal_.empty()) signal_ = content;
-    if (type != kThreadStatus || content.size() < kRegistersAt + kRegisters.size() * 8) return;
-    const auto tid = NumberAt<int32_t>(content, kThreadAt);
+    ReadThreadPointer(type, content, tid);
+    if (type != kThreadStatus ||
+        content.size() < layout_->registers_at + layout_->registers.size() * layout_->word)
+      return;
+    tid = NumberAt<int32_t>(content, layout_->thread_at);
     if (registers_.empty()) killed_tid_ = tid;
-    registers_[tid] = content.subspan(kRegistersAt);
+    registers_[tid] = content.subspan(layout_->registers_at);
   });
+}
+
+// 32-bit x86: rows of struct user_desc, one of which GS names.
+void EndCore::ReadThreadPointer(uint32_t type, Bytes content, int32_t tid) {
+  if (type == kThreadPointer && layout_->mode == CodeMode::kAArch64 &&
+      content.size() >= sizeof(uint64_t))
+    thread_pointers_[tid] = NumberAt<uint64_t>(content, 0);
+  if (type != kSegments32 || layout_->mode != CodeMode::kX86_32) return;
+  constexpr uint64_t kRow = 16;
+  const auto selector = Register(tid, "gs");
+  for (uint64_t at = 0; selector && at + kRow <= content.size(); at += kRow)
+    if (NumberAt<uint32_t>(content, at) == (*selector & 0xffff) >> 3)
+      thread_pointers_[tid] = NumberAt<uint32_t>(content, at + sizeof(uint32_t));
 }
 
 // A file's data is the process's own copy where the file is a program or a library; anything else
 // that a file backs may be shared. The kernel names memory without a file that processes share
-// /dev/zero.
+// /dev/zero. Where the dump does not tell where the thread pointers are, all but stacks and files
+// may be near one. QEMU dumps neither files nor signals, and lets nobody register for rseq.
 bool EndCore::IsPrivate(uint64_t address) const {
   uint8_t byte = 0;
   if (Memory(address, {&byte, 1}) != 1) return false;
-  for (const uint64_t pointer : thread_pointers_)
+  const uint64_t thread_header = ThreadHeader(mode());
+  for (const auto& [tid, pointer] : thread_pointers_)
     if (address - pointer + kKernelWrites < 2 * kKernelWrites &&
-        (address < pointer || address >= pointer + kThreadHeader))
+        (address < pointer || address >= pointer + thread_header))
       return false;
   const CoreMappedFile* file = core_.FileAt(address);
-  return file == nullptr || code_files_.contains(file->path);
+  if (file != nullptr) return code_files_.contains(file->path);
+  const bool is_emulators = core_.files.empty() && signal_.empty();
+  if (is_emulators || thread_pointers_.size() == registers_.size()) return true;
+  const CoreSegment* segment = core_.SegmentAt(address);
+  return segment != nullptr && std::ranges::find(stacks_, segment->address) != stacks_.end();
+}
+
+uint64_t EndCore::signal_address() const {
+  // Behind three numbers, at a multiple of a pointer's size.
+  constexpr uint64_t k64 = 16, k32 = 12;
+  if (layout_->word == sizeof(uint32_t)) return NumberAt<uint32_t>(signal_, k32);
+  return NumberAt<uint64_t>(signal_, k64);
 }
 
 bool EndCore::IsOfDeath(const Recording& recording) const {
-  const auto place = Register(killed_tid_, "rip");
+  const auto place = Counter(killed_tid_);
   const auto signal = NumberAt<int32_t>(signal_, 0);
   // Not every recorder notes how processes end: then the dump itself must tell of a death.
   const auto is_ours = [this](const ProcessEnd& end) { return end.pid == pid(); };
@@ -107,12 +136,16 @@ bool EndCore::IsOfDeath(const Recording& recording) const {
 
 void EndCore::NumberThreadAs(const Recording& recording) {
   if (registers_.size() != 1) return;
-  const auto place = Register(killed_tid_, "rip");
+  const auto place = Counter(killed_tid_);
   for (const ProcessEnd& end : recording.process_ends) {
     const bool is_it = end.pid == pid() && end.ip && end.ip == place && end.tid != killed_tid_;
     if (!is_it || !WIFSIGNALED(end.wait_status)) continue;
     const Bytes registers = registers_.begin()->second;
     registers_ = {{end.tid, registers}};
+    if (auto pointer = thread_pointers_.extract(killed_tid_)) {
+      pointer.key() = end.tid;
+      thread_pointers_.insert(std::move(pointer));
+    }
     core_.tids = {end.tid};
     killed_tid_ = end.tid;
     return;
@@ -120,8 +153,16 @@ void EndCore::NumberThreadAs(const Recording& recording) {
 }
 
 void EndCore::FindPrivateMemory() {
-  for (const auto& [tid, registers] : registers_)
-    if (const auto pointer = Register(tid, "fs_base")) thread_pointers_.push_back(*pointer);
+  for (const auto& [tid, registers] : registers_) {
+    if (const auto pointer = CoreRegister(*layout_, registers, layout_->thread_pointer))
+      thread_pointers_[tid] = *pointer;
+    // Without a segment there is no pointer.
+    if (mode() == CodeMode::kX86_32 && (Register(tid, "gs").value_or(1) & 0xffff) == 0)
+      thread_pointers_[tid] = 0;
+    const auto stack = StackPointer(tid);
+    if (const CoreSegment* segment = stack ? core_.SegmentAt(*stack) : nullptr)
+      stacks_.push_back(segment->address);
+  }
   for (const CoreSegment& segment : core_.segments)
     if (const CoreMappedFile* file = core_.FileAt(segment.address); file && segment.executable)
       code_files_.insert(file->path);
@@ -129,9 +170,11 @@ void EndCore::FindPrivateMemory() {
 
 std::optional<uint64_t> EndCore::Register(int32_t tid, std::string_view name) const {
   const auto registers = registers_.find(tid);
-  const auto at = std::ranges::find(kRegisters, name);
-  if (registers == registers_.end() || at == kRegisters.end()) return std::nullopt;
-  return NumberAt<uint64_t>(registers->second, static_cast<uint64_t>(at - kRegisters.begin()) * 8);
+  if (registers == registers_.end()) return std::nullopt;
+  if (const auto pointer = thread_pointers_.find(tid);
+      pointer != thread_pointers_.end() && name == layout_->thread_pointer)
+    return pointer->second;
+  return CoreRegister(*layout_, registers->second, name);
 }
 
 }  // namespace flowback

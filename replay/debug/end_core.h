@@ -19,6 +19,7 @@
 
 #include "base/mapped_file.h"
 #include "decode/code/core_file.h"
+#include "decode/code/core_layout.h"
 #include "flowback/base/error.h"
 #include "flowback/model/recording.h"
 
@@ -32,14 +33,21 @@ class EndCore {
 
   int32_t pid() const { return core_.pid; }
   size_t threads() const { return core_.tids.size(); }
+  CodeMode mode() const { return core_.mode; }
   // Whether only the process itself wrote to the memory, and whether the dump has it: see
   // replay/debug/past_values.h.
   bool IsPrivate(uint64_t address) const;
   // By the name that gdb gives it. Empty: the dump has no such thread or register.
   std::optional<uint64_t> Register(int32_t tid, std::string_view name) const;
+  std::optional<uint64_t> Counter(int32_t tid) const { return Register(tid, layout_->counter); }
+  std::optional<uint64_t> StackPointer(int32_t tid) const {
+    return Register(tid, layout_->stack_pointer);
+  }
   // The signal that made the dump, as the kernel's siginfo_t, and the thread that it killed. Empty:
   // the dump does not tell.
   Bytes signal() const { return signal_; }
+  // The address that it tells, which only some signals have.
+  uint64_t signal_address() const;
   int32_t killed_tid() const { return killed_tid_; }
   // Whether the dump is of the process' death, and not of a process that ran on, which may show the
   // same program counter: the recording tells of the same death, or, where it does not tell how the
@@ -56,13 +64,16 @@ class EndCore {
  private:
   EndCore(std::shared_ptr<const MappedFile> file, CoreFile core);
   void ReadNotes(Bytes notes);
+  void ReadThreadPointer(uint32_t type, Bytes content, int32_t tid);
   void FindPrivateMemory();
 
   std::shared_ptr<const MappedFile> file_;
   CoreFile core_;
+  const CoreLayout* layout_;
   Bytes signal_;
   int32_t killed_tid_ = -1;
-  std::vector<uint64_t> thread_pointers_;
+  std::map<int32_t, uint64_t> thread_pointers_;
+  std::vector<uint64_t> stacks_;        // addresses of the memory that the threads' stacks are in
   std::set<std::string> code_files_;    // programs and libraries
   std::map<int32_t, Bytes> registers_;  // by thread, as the kernel's struct has them
 };

@@ -2,13 +2,16 @@
 #include "replay/debug/past_values.h"
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <string_view>
 #include <utility>
 #include <variant>
 
 #include "base/text_words.h"
+#include "decode/code/core_layout.h"
 #include "decode/instruction/effects.h"
+#include "replay/values/value_operations.h"
 
 namespace flowback {
 namespace {
@@ -23,27 +26,61 @@ bool LeavesCodeOut(const Session& session) {
   });
 }
 
+// Whether the addresses of 32-bit code count from 0, as the kernel sets the segments up.
+bool HasFlatSegments(const EndCore& core, int32_t tid) {
+  if (core.mode() != CodeMode::kX86_32) return true;
+  constexpr std::array<uint64_t, 2> kUsers = {0x2b, 0x7b};  // of a 64-bit kernel, of a 32-bit one
+  constexpr std::array<std::string_view, 3> kSegments = {"ds", "es", "ss"};
+  return std::ranges::all_of(kSegments, [&](std::string_view name) {
+    const uint64_t selector = core.Register(tid, name).value_or(0) & 0xffff;
+    return std::ranges::find(kUsers, selector) != kUsers.end();
+  });
+}
+
 }  // namespace
 
 PastValues::PastValues(const Session& session, ReplayedMachine& machine, ImageMemory& images,
                        const EndCore& core)
     : machine_(machine), images_(images), core_(core), hides_handlers_(LeavesCodeOut(session)) {}
 
-std::optional<uint8_t> FollowedRegister(std::string_view name) {
-  const auto general = std::ranges::find(kGeneralRegisters, name);
-  if (general != kGeneralRegisters.end())
-    return static_cast<uint8_t>(general - kGeneralRegisters.begin());
+std::span<const std::string_view> GeneralRegisters(CodeMode mode) {
+  static constexpr std::array<std::string_view, 16> k64 = {"rax", "rcx", "rdx", "rbx", "rsp", "rbp",
+                                                           "rsi", "rdi", "r8",  "r9",  "r10", "r11",
+                                                           "r12", "r13", "r14", "r15"};
+  static constexpr std::array<std::string_view, 8> k32 = {"eax", "ecx", "edx", "ebx",
+                                                          "esp", "ebp", "esi", "edi"};
+  switch (mode) {
+    case CodeMode::kX86_64:
+      return k64;
+    case CodeMode::kX86_32:
+      return k32;
+    case CodeMode::kAArch64: {
+      // x0 to x30, and the stack pointer.
+      const CoreLayout* const layout = CoreLayoutOf(mode);
+      return layout->registers.first(step_register::kAArch64StackPointer + 1);
+    }
+    default:
+      return {};
+  }
+}
+
+std::optional<uint8_t> FollowedRegister(CodeMode mode, std::string_view name) {
+  const auto registers = GeneralRegisters(mode);
+  const auto general = std::ranges::find(registers, name);
+  if (general != registers.end()) return static_cast<uint8_t>(general - registers.begin());
+  if (mode == CodeMode::kAArch64)
+    return name == "tpidr" ? std::optional(step_register::kFsBase) : std::nullopt;
   if (name == "fs_base") return step_register::kFsBase;
   if (name == "gs_base") return step_register::kGsBase;
   return std::nullopt;
 }
 
-std::optional<ValueQuestion> ValueQuestion::In(std::string word) {
+std::optional<ValueQuestion> ValueQuestion::In(std::string word, CodeMode mode) {
   if (word.starts_with('$')) word.erase(0, 1);
   std::ranges::transform(word, word.begin(),
                          [](unsigned char letter) { return std::tolower(letter); });
   ValueQuestion question{.name = std::move(word)};
-  question.number = FollowedRegister(question.name);
+  question.number = FollowedRegister(mode, question.name);
   if (question.number) return question;
   constexpr int kHexadecimal = 16;
   const auto address =
@@ -64,11 +101,14 @@ values::Surroundings PastValues::SurroundingsOf(int32_t tid, const AddressSpace&
   const auto add = [&](std::string_view name, uint8_t number) {
     if (const auto value = core_.Register(tid, name)) state.registers.emplace_back(number, *value);
   };
-  for (size_t i = 0; i < kGeneralRegisters.size(); ++i)
-    add(kGeneralRegisters[i], static_cast<uint8_t>(i));
+  const auto registers = GeneralRegisters(core_.mode());
+  for (size_t i = 0; i < registers.size(); ++i) add(registers[i], static_cast<uint8_t>(i));
   add("fs_base", step_register::kFsBase);
   add("gs_base", step_register::kGsBase);
+  add("tpidr", step_register::kFsBase);
   add("eflags", step_register::kFlags);
+  if (const auto flags = core_.Register(tid, "cpsr"))
+    state.registers.emplace_back(step_register::kFlags, values::StepFlagsOfArm(*flags));
   state.memory = [this](uint64_t address) -> std::optional<uint8_t> {
     uint8_t byte = 0;
     return core_.Memory(address, {&byte, 1}) == 1 ? std::optional(byte) : std::nullopt;
@@ -95,15 +135,16 @@ std::vector<uint8_t> PastValues::CodeAt(const AddressSpace& space, uint64_t addr
 }
 
 PastValues::Past PastValues::Make(const MachineThread& thread) {
-  const auto end = core_.Register(thread.tid, "rip");
+  const auto end = core_.Counter(thread.tid);
   size_t number = 0;
   while (number < machine_.size() && machine_.thread(number).tid != thread.tid) ++number;
-  if (!end || number == machine_.size()) return {};
+  if (!end || number == machine_.size() || !HasFlatSegments(core_, thread.tid)) return {};
   const bool shared = core_.threads() > 1 || machine_.size() > 1;
   ThreadPath path =
       LastPathOf(machine_.index(), machine_.thread(number), *end, kMostInstructions, shared);
   const size_t count = path.path.instructions.size();
   if (count == 0) return {};
+  path.path.mode = core_.mode();
   path.path.end_code = CodeAt(*path.space, *end);
   return {.tid = thread.tid,
           .first = path.first,

@@ -11,12 +11,12 @@
 // write contradicts the flow, nothing at all is proven.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <list>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -77,20 +77,18 @@ class PastValues {
 };
 
 // The number in step_register of a register that gdb names so; empty: it is not followed.
-std::optional<uint8_t> FollowedRegister(std::string_view name);
-// The names of the general registers, by that number.
-inline constexpr std::array<std::string_view, 16> kGeneralRegisters = {
-    "rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi",
-    "r8",  "r9",  "r10", "r11", "r12", "r13", "r14", "r15"};
+std::optional<uint8_t> FollowedRegister(CodeMode mode, std::string_view name);
+// The names of the general registers, by that number. Empty: none are known.
+std::span<const std::string_view> GeneralRegisters(CodeMode mode);
 
 // A value that somebody asks about: of a register, or of eight bytes of memory.
 struct ValueQuestion {
-  std::string name;                 // as gdb has it: "rax", "0x7ffe0010"
+  std::string name{};               // as gdb has it: "rax", "0x7ffe0010"
   std::optional<uint8_t> number{};  // as FollowedRegister's
   uint64_t address = 0;             // where it is no register
 
-  // Also "$RAX". Empty: the word is no followed register and no address.
-  static std::optional<ValueQuestion> In(std::string word);
+  // Also "$RAX". Empty: the word is no followed register and no address. `mode`: of the process.
+  static std::optional<ValueQuestion> In(std::string word, CodeMode mode);
   // The instructions that gave the value.
   values::ValueChain Why(const PastValues::Place& place) const;
 };

@@ -54,7 +54,7 @@ class CoreValues final : public ValueSource {
 
  private:
   bool IsThere(const MachineThread& thread) const {
-    return core_ != nullptr && thread.is_end && core_->Register(thread.tid, "rip") == thread.pc;
+    return core_ != nullptr && thread.is_end && core_->Counter(thread.tid) == thread.pc;
   }
 
   const EndCore* core_;
@@ -65,7 +65,7 @@ class ProvenValues final : public ValueSource {
  public:
   explicit ProvenValues(const ValueInput& input) : past_(input.past) {}
   std::optional<uint64_t> Register(const MachineThread& thread, std::string_view name) override {
-    const auto number = FollowedRegister(name);
+    const auto number = FollowedRegister(thread.instruction.mode, name);
     const auto at = number && past_ != nullptr ? past_->At(thread) : std::nullopt;
     return at ? at->history.Register(at->point, *number) : std::nullopt;
   }

@@ -26,10 +26,14 @@ std::string LineText(Session& session, const AddressSpace& space, uint64_t addre
 }  // namespace
 
 std::string GdbServer::MonitorWhy(const std::string& words) {
-  const auto question = ValueQuestion::In(words);
-  if (!question)
-    return "flowback: why takes a register, such as rax, or an address, such as 0x7ffe0010\n";
   const MachineThread thread = view_.machine().At(general());
+  const CodeMode mode = thread.instruction.mode;
+  const auto question = ValueQuestion::In(words, mode);
+  const auto names = GeneralRegisters(mode);
+  if (!question)
+    return fmt::format(
+        "flowback: why takes a register, such as {}, or an address, such as 0x7ffe0010\n",
+        names.empty() ? "pc" : names.front());
   const auto at = view_.past() == nullptr ? std::nullopt : view_.past()->At(thread);
   if (!at)
     return fmt::format(

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "decode/code/core_file.h"
+#include "decode/code/core_layout.h"
 #include "decode/code/elf_file.h"
 
 namespace flowback {
@@ -16,17 +17,7 @@ namespace {
 constexpr uint64_t kPage = 4096;
 constexpr uint64_t kBelowStack = 128;  // where a function without calls may have its variables
 constexpr uint64_t kOtherStack =
-    16 * kPage;                       // that stays of a stack, but of the first thread's all
-constexpr size_t kRegistersAt = 112;  // in struct elf_prstatus
-constexpr size_t kStackPointer = 19;  // in struct user_regs_struct of x86-64
-
-template <class T>
-std::optional<T> At(Bytes bytes, uint64_t offset) {
-  T value;
-  if (offset > bytes.size() || bytes.size() - offset < sizeof value) return std::nullopt;
-  std::memcpy(&value, bytes.data() + offset, sizeof value);
-  return value;
-}
+    16 * kPage;  // that stays of a stack, but of the first thread's all
 
 Bytes Part(Bytes bytes, uint64_t offset, uint64_t size) {
   if (offset > bytes.size()) return {};
@@ -40,51 +31,90 @@ struct Stacks {
 };
 
 // The kernel puts random bytes onto the first thread's stack, and says where.
-uint64_t MainStackIn(Bytes auxiliary) {
-  for (uint64_t at = 0;; at += 2 * sizeof(uint64_t)) {
-    const auto type = At<uint64_t>(auxiliary, at),
-               value = At<uint64_t>(auxiliary, at + sizeof(uint64_t));
+uint64_t MainStackIn(Bytes auxiliary, size_t word) {
+  for (uint64_t at = 0;; at += 2 * word) {
+    const auto type = CoreNumber(auxiliary, at, word),
+               value = CoreNumber(auxiliary, at + word, word);
     if (!type || !value || *type == AT_NULL) return 0;
     if (*type == AT_RANDOM) return *value;
   }
 }
 
-void ReadStacks(Bytes notes, Stacks& stacks) {
-  ForEachNote(notes, [&stacks](uint32_t type, Bytes content) {
-    const auto pointer = At<uint64_t>(content, kRegistersAt + kStackPointer * sizeof(uint64_t));
-    if (type == NT_PRSTATUS && pointer) stacks.pointers.push_back(*pointer);
-    if (type == NT_AUXV) stacks.main = MainStackIn(content);
+void ReadStacks(Bytes notes, const CoreLayout& layout, Stacks& stacks) {
+  ForEachNote(notes, [&](uint32_t type, Bytes content) {
+    if (type == NT_AUXV) stacks.main = MainStackIn(content, layout.word);
+    if (type != NT_PRSTATUS || content.size() < layout.registers_at) return;
+    const Bytes registers = content.subspan(layout.registers_at);
+    if (const auto pointer = CoreRegister(layout, registers, layout.stack_pointer))
+      stacks.pointers.push_back(*pointer);
   });
+}
+
+// The headers of a file, as its class has them.
+Elf32_Ehdr Narrowed(const Elf64_Ehdr& header) {
+  Elf32_Ehdr narrow{};
+  std::memcpy(narrow.e_ident, header.e_ident, sizeof narrow.e_ident);
+  narrow.e_type = header.e_type;
+  narrow.e_machine = header.e_machine;
+  narrow.e_version = header.e_version;
+  narrow.e_phoff = static_cast<Elf32_Off>(header.e_phoff);
+  narrow.e_flags = header.e_flags;
+  narrow.e_ehsize = header.e_ehsize;
+  narrow.e_phentsize = header.e_phentsize;
+  narrow.e_phnum = header.e_phnum;
+  return narrow;
+}
+
+Elf32_Phdr Narrowed(const Elf64_Phdr& program) {
+  return {.p_type = program.p_type,
+          .p_offset = static_cast<Elf32_Off>(program.p_offset),
+          .p_vaddr = static_cast<Elf32_Addr>(program.p_vaddr),
+          .p_paddr = static_cast<Elf32_Addr>(program.p_paddr),
+          .p_filesz = static_cast<Elf32_Word>(program.p_filesz),
+          .p_memsz = static_cast<Elf32_Word>(program.p_memsz),
+          .p_flags = program.p_flags,
+          .p_align = static_cast<Elf32_Word>(program.p_align)};
+}
+
+template <class T>
+void PutAt(std::vector<uint8_t>& out, size_t at, const T& value) {
+  std::memcpy(out.data() + at, &value, sizeof value);
 }
 
 class CoreRedaction {
  public:
-  CoreRedaction(Bytes core, const Elf64_Ehdr& header) : core_(core), header_(header) {}
+  CoreRedaction(Bytes core, const CoreLayout& layout)
+      : core_(core), layout_(layout), header_(*CoreHeader(core)) {}
 
   std::vector<uint8_t> Make() {
     for (unsigned i = 0; i < header_.e_phnum; ++i)
       if (const auto program = Program(i)) programs_.push_back(*program);
     for (const Elf64_Phdr& program : programs_)
       if (program.p_type == PT_NOTE)
-        ReadStacks(Part(core_, program.p_offset, program.p_filesz), stacks_);
+        ReadStacks(Part(core_, program.p_offset, program.p_filesz), layout_, stacks_);
     Elf64_Ehdr header = header_;
-    header.e_phoff = sizeof header;
-    header.e_phentsize = sizeof(Elf64_Phdr);
+    const size_t header_size = is_32() ? sizeof(Elf32_Ehdr) : sizeof header;
+    const size_t row = is_32() ? sizeof(Elf32_Phdr) : sizeof(Elf64_Phdr);
+    header.e_phoff = header_size;
+    header.e_phentsize = static_cast<Elf64_Half>(row);
     header.e_phnum = static_cast<Elf64_Half>(programs_.size());
     header.e_shoff = header.e_shnum = header.e_shstrndx = 0;
-    out_.resize(sizeof header + programs_.size() * sizeof(Elf64_Phdr));
+    out_.resize(header_size + programs_.size() * row);
     for (Elf64_Phdr& program : programs_) Keep(program);
-    std::memcpy(out_.data(), &header, sizeof header);
-    if (!programs_.empty())
-      std::memcpy(out_.data() + sizeof header, programs_.data(),
-                  programs_.size() * sizeof(Elf64_Phdr));
+    is_32() ? PutAt(out_, 0, Narrowed(header)) : PutAt(out_, 0, header);
+    for (size_t i = 0; i < programs_.size(); ++i) {
+      const size_t at = header_size + i * row;
+      is_32() ? PutAt(out_, at, Narrowed(programs_[i])) : PutAt(out_, at, programs_[i]);
+    }
     return std::move(out_);
   }
 
  private:
   std::optional<Elf64_Phdr> Program(unsigned number) const {
-    return At<Elf64_Phdr>(core_, header_.e_phoff + uint64_t{number} * header_.e_phentsize);
+    return CoreProgram(core_, header_.e_phoff + uint64_t{number} * header_.e_phentsize, is_32());
   }
+
+  bool is_32() const { return layout_.word == sizeof(uint32_t); }
 
   // What of it stays, as the program header tells it then.
   void Keep(Elf64_Phdr& program) {
@@ -121,6 +151,7 @@ class CoreRedaction {
   }
 
   Bytes core_;
+  const CoreLayout& layout_;
   const Elf64_Ehdr header_;
   std::vector<Elf64_Phdr> programs_;
   Stacks stacks_;
@@ -132,7 +163,7 @@ class CoreRedaction {
 Result<std::vector<uint8_t>> RedactCore(Bytes core, const std::string& name) {
   const Result<CoreFile> read = ReadCore(core, name);
   if (!read) return Fail(read.error());
-  return CoreRedaction(core, *At<Elf64_Ehdr>(core, 0)).Make();
+  return CoreRedaction(core, *CoreLayoutOf(read->mode)).Make();
 }
 
 }  // namespace flowback

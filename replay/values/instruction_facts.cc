@@ -10,20 +10,22 @@
 namespace flowback::values {
 namespace {
 
-// The opcode behind the prefixes of an instruction of 64-bit code.
+// The opcode behind the prefixes of an instruction.
 struct Opcode {
   std::span<const uint8_t> bytes;  // from the opcode on
   bool narrow = false;             // prefix 66
   bool short_address = false;      // prefix 67
   bool has_f3 = false;
   bool has_f2 = false;
+  bool is_32 = false;  // of 32-bit code
 
   uint8_t At(size_t i) const { return i < bytes.size() ? bytes[i] : 0; }
   bool IsTwo(uint8_t second) const { return At(0) == 0x0f && At(1) == second; }
 };
 
-Opcode OpcodeOf(std::span<const uint8_t> bytes) {
+Opcode OpcodeOf(std::span<const uint8_t> bytes, CodeMode mode) {
   Opcode opcode;
+  opcode.is_32 = mode == CodeMode::kX86_32;
   size_t at = 0;
   for (; at < bytes.size(); ++at) {
     const uint8_t byte = bytes[at];
@@ -39,9 +41,45 @@ Opcode OpcodeOf(std::span<const uint8_t> bytes) {
              byte != 0x64 && byte != 0x65)
       break;
   }
-  if (at < bytes.size() && (bytes[at] & 0xf0) == 0x40) ++at;  // REX
+  if (!opcode.is_32 && at < bytes.size() && (bytes[at] & 0xf0) == 0x40) ++at;  // REX
   opcode.bytes = bytes.subspan(at);
   return opcode;
+}
+
+bool IsNearBranch(const Opcode& opcode) {
+  const uint8_t first = opcode.At(0);
+  const unsigned operation = opcode.At(1) >> 3 & 7;
+  return (first >= 0x70 && first <= 0x7f) || (first >= 0xe0 && first <= 0xe3) ||
+         (first == 0x0f && (opcode.At(1) & 0xf0) == 0x80) || first == 0xe8 || first == 0xe9 ||
+         first == 0xeb || first == 0xc2 || first == 0xc3 ||
+         (first == 0xff && (operation == 2 || operation == 4));
+}
+
+// The same of 32-bit code alone: the stack's width of segment registers depends on the processor,
+// PUSHA and POPA move all registers, far transfers and LDS and LES change segments, and a prefix
+// cuts the program counter to 16 bits.
+bool IsOpaqueIn32(const Opcode& opcode) {
+  switch (opcode.At(0)) {
+    case 0x06:
+    case 0x07:
+    case 0x0e:
+    case 0x16:
+    case 0x17:
+    case 0x1e:
+    case 0x1f:
+    case 0x60:
+    case 0x61:
+    case 0x9a:
+    case 0xea:
+      return true;
+    case 0xc4:
+    case 0xc5:
+      return opcode.At(1) < 0xc0;
+    case 0x0f:
+      return opcode.At(1) == 0xb2 || (opcode.narrow && IsNearBranch(opcode));
+    default:
+      return opcode.narrow && IsNearBranch(opcode);
+  }
 }
 
 // Instructions whose steps leave out a part: rare ones that compilers do not write. Their other
@@ -50,6 +88,7 @@ bool IsOpaque(const Opcode& opcode) {
   const uint8_t first = opcode.At(0);
   const uint8_t modrm_register = opcode.At(2) >> 3 & 7;
   const bool is_register_form = opcode.At(2) >= 0xc0;
+  if (opcode.is_32 && IsOpaqueIn32(opcode)) return true;
   if (opcode.narrow && (first == 0xc9 || first == 0x9d || first == 0x9c)) return true;
   if (opcode.short_address && first >= 0xe0 && first <= 0xe3) return true;
   // PUSH and POP of FS and GS: the stack pointer moves by 8, not by the operand's size.
@@ -70,7 +109,7 @@ bool IsOpaque(const Opcode& opcode) {
 
 // VMASKMOVPS, VMASKMOVPD, VPMASKMOVD and VPMASKMOVQ, and what AVX-512 masks.
 bool HasMask(const Opcode& opcode) {
-  if (opcode.At(0) == 0x62) return (opcode.At(3) & 7) != 0;
+  if (opcode.At(0) == 0x62) return (opcode.At(3) & 7) != 0 || (opcode.is_32 && opcode.At(1) < 0xc0);
   const uint8_t third = opcode.At(3);
   return opcode.At(0) == 0xc4 && (opcode.At(1) & 0x1f) == 2 &&
          (third == 0x2e || third == 0x2f || third == 0x8e);
@@ -86,7 +125,8 @@ uint64_t NumberAt(std::span<const uint8_t> bytes, size_t at, size_t size) {
 void SetTransfer(const Opcode& opcode, InstructionFacts& facts) {
   const uint8_t first = opcode.At(0);
   const auto set_target = [&](size_t at, size_t size) {
-    facts.target = facts.behind + NumberAt(opcode.bytes, at, size);
+    facts.target =
+        (facts.behind + NumberAt(opcode.bytes, at, size)) & LowBits(opcode.is_32 ? 32 : 64);
   };
   if (first >= 0x70 && first <= 0x7f) {
     facts.is_conditional = facts.decides_by_flags = true;
@@ -121,17 +161,20 @@ bool InstructionFacts::LeadsTo(uint64_t address) const {
   return is_indirect || (falls_through && address == behind) || (target && *target == address);
 }
 
-InstructionFacts FactsOf(const PathInstruction& instruction) {
+InstructionFacts FactsOf(const PathInstruction& instruction, CodeMode mode) {
   InstructionFacts facts;
   facts.next = instruction.next;
-  facts.behind = instruction.address + instruction.length;
-  if (instruction.mode != CodeMode::kX86_64 || instruction.length == 0) {
+  facts.behind = (instruction.address + instruction.length) & TraitsOf(mode).address_mask;
+  const bool is_known = mode == CodeMode::kX86_64 || mode == CodeMode::kX86_32;
+  if (!is_known || instruction.mode != mode || instruction.length == 0) {
     facts.is_opaque = true;
     return facts;
   }
   const Opcode opcode = OpcodeOf(
-      std::span<const uint8_t>(instruction.bytes.data(), std::min<size_t>(instruction.length, 15)));
-  facts.is_system_call = opcode.IsTwo(0x05);
+      std::span<const uint8_t>(instruction.bytes.data(), std::min<size_t>(instruction.length, 15)),
+      mode);
+  facts.is_system_call =
+      opcode.is_32 ? opcode.At(0) == 0xcd && opcode.At(1) == 0x80 : opcode.IsTwo(0x05);
   facts.is_opaque = IsOpaque(opcode);
   facts.has_mask = HasMask(opcode);
   SetTransfer(opcode, facts);
@@ -139,8 +182,8 @@ InstructionFacts FactsOf(const PathInstruction& instruction) {
 }
 
 // MOVS, CMPS, STOS, LODS, SCAS, INS, OUTS.
-bool Repeats(std::span<const uint8_t> code) {
-  const Opcode opcode = OpcodeOf(code);
+bool Repeats(std::span<const uint8_t> code, CodeMode mode) {
+  const Opcode opcode = OpcodeOf(code, mode);
   if (!opcode.has_f2 && !opcode.has_f3) return false;
   const uint8_t first = opcode.At(0);
   return (first >= 0xa4 && first <= 0xa7) || (first >= 0xaa && first <= 0xaf) ||

@@ -19,8 +19,8 @@ struct InstructionFacts {
   bool is_indirect = false;        // control goes to a computed address
   bool is_conditional = false;
   bool decides_by_flags = false;  // a conditional jump whose flags alone decide
-  bool is_system_call = false;    // SYSCALL
-  bool has_mask = false;          // of the elements that it writes
+  bool is_system_call = false;    // SYSCALL; INT 0x80 of 32-bit code; SVC
+  bool has_mask = false;          // it may write less than its steps say
   bool is_opaque = false;         // its steps are not exact: everything is unknown behind it
 
   // Whether control went from the instruction to that address by itself, not by a signal or by a
@@ -28,10 +28,11 @@ struct InstructionFacts {
   bool LeadsTo(uint64_t address) const;
 };
 
-InstructionFacts FactsOf(const PathInstruction& instruction);
+// `mode`: the process's.
+InstructionFacts FactsOf(const PathInstruction& instruction, CodeMode mode);
 
-// Whether the code begins with a string instruction that repeats: one that a signal may find half
-// done.
-bool Repeats(std::span<const uint8_t> code);
+// Whether the code begins with a string instruction of x86 that repeats: one that a signal may find
+// half done.
+bool Repeats(std::span<const uint8_t> code, CodeMode mode);
 
 }  // namespace flowback::values

@@ -3,23 +3,13 @@
 
 #include <algorithm>
 
+#include "replay/values/kernel_calls.h"
 #include "replay/values/value_operations.h"
 
 namespace flowback::values {
 namespace {
 
 constexpr uint64_t kMostStored = 64;  // bytes of one store whose place is followed
-
-bool IsHarmless(uint64_t call) {
-  switch (call) {
-#define FLOWBACK_HARMLESS_CALL(name, number) \
-  case number:                               \
-    return true;
-#include "replay/values/harmless_calls.def"
-    default:
-      return false;
-  }
-}
 
 }  // namespace
 
@@ -37,7 +27,7 @@ std::optional<uint64_t> MemoryCells::AddressOf(const GraphAddress& address,
   const KnownBits segment = BitsOf(address.segment, values);
   if (!base.all() || !index.all() || !segment.all()) return std::nullopt;
   const uint64_t sum = base.value + index.value * address.scale + address.displacement;
-  return (sum & LowBits(address.bits)) + segment.value;
+  return ((sum & LowBits(address.bits)) + segment.value) & address.mask;
 }
 
 std::optional<uint8_t> MemoryCells::ConstantAt(uint64_t address) {
@@ -129,7 +119,7 @@ void MemoryCells::Access(uint32_t step, bool stores, const std::vector<KnownBits
 bool MemoryCells::CallMayWrite(const GraphStep& step, const std::vector<KnownBits>& values) const {
   if (surroundings_.calls_hide_handlers) return true;
   const KnownBits number = BitsOf(step.a, values);
-  return !number.all() || !IsHarmless(number.value);
+  return !number.all() || !IsHarmlessCall(number.value, graph_.mode);
 }
 
 void MemoryCells::Pass(uint32_t step, const std::vector<KnownBits>& values) {

@@ -34,7 +34,9 @@ struct PathInstruction {
 // A point is the number of an instruction: the moment before it executes. The point behind the last
 // instruction is the path's end.
 struct ExecutedPath {
-  std::vector<PathInstruction> instructions;
+  // Of the process; what is executed in another mode leaves nothing known.
+  CodeMode mode = CodeMode::kX86_64;
+  std::vector<PathInstruction> instructions{};
   uint64_t end_address = 0;  // of the instruction at the end, which has not executed
   Between before_end = Between::kNothing;
   // The code there; empty: not known. A string instruction may be half done.
@@ -42,7 +44,8 @@ struct ExecutedPath {
 };
 
 // Registers have the numbers of step_register (decode/instruction/effects.h): the general ones, the
-// flags, and the bases of FS and GS.
+// flags, and the bases of FS and GS (AArch64: the thread pointer). Flags are as in EFLAGS, those of
+// AArch64 as StepFlags converts them.
 struct KnownState {
   size_t point = 0;
   std::vector<std::pair<uint8_t, uint64_t>> registers{};

@@ -2,16 +2,32 @@
 #include "replay/values/value_graph.h"
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
 #include "replay/values/instruction_facts.h"
+#include "replay/values/known_bits.h"
 
 namespace flowback::values {
 namespace {
 
+// The bits of an address that count: AArch64 ignores the top byte.
+uint64_t AddressMask(CodeMode mode) {
+  constexpr unsigned kArmBits = 56;
+  return LowBits(mode == CodeMode::kAArch64 ? kArmBits : TraitsOf(mode).bits);
+}
+
+// What a system call overwrites, beside what it may set. SYSCALL itself overwrites RCX and R11.
+std::span<const uint8_t> LostInCall(CodeMode mode) {
+  static constexpr std::array<uint8_t, 4> kX86_64 = {0, 1, 11, step_register::kFlags};
+  static constexpr std::array<uint8_t, 2> kOthers = {0, step_register::kFlags};
+  if (mode == CodeMode::kX86_64) return kX86_64;
+  return kOthers;
+}
+
 class GraphBuilder {
  public:
-  explicit GraphBuilder(const ExecutedPath& path) : path_(path) {}
+  explicit GraphBuilder(const ExecutedPath& path) : path_(path) { graph_.mode = path.mode; }
 
   ValueGraph Build() {
     ForgetRegisters();
@@ -25,7 +41,7 @@ class GraphBuilder {
       AddInstruction(path_.instructions[i]);
       AddBetween();
     }
-    if (Repeats(path_.end_code)) AddHalfDone();
+    if (Repeats(path_.end_code, path_.mode)) AddHalfDone();
     AddPoint();
     return std::move(graph_);
   }
@@ -45,6 +61,19 @@ class GraphBuilder {
   void AddPoint() {
     graph_.points.push_back(static_cast<uint32_t>(graph_.steps.size()));
     graph_.registers.push_back(registers_);
+    AddNarrow();
+  }
+  // 32-bit code does not see the upper half of a register. Code of another mode may.
+  void AddNarrow() {
+    const size_t point = graph_.registers.size() - 1;
+    const bool is_end = point == path_.instructions.size();
+    if (path_.mode != CodeMode::kX86_32 ||
+        (!is_end && path_.instructions[point].mode != path_.mode))
+      return;
+    for (size_t i = 0; i < registers_.size(); ++i)
+      if (point == 0 || graph_.registers[point - 1][i] != registers_[i] ||
+          path_.instructions[point - 1].mode != path_.mode)
+        graph_.narrow.push_back(registers_[i]);
   }
   GraphStep& Add(GraphStep::Kind kind) {
     graph_.steps.push_back({.kind = kind, .instruction = instruction_});
@@ -75,7 +104,7 @@ class GraphBuilder {
   }
 
   void AddInstruction(const PathInstruction& instruction) {
-    facts_ = FactsOf(instruction);
+    facts_ = FactsOf(instruction, path_.mode);
     const Bytes code(instruction.bytes.data(), instruction.length);
     if (facts_.is_opaque || !EffectsOf(code, instruction.address, instruction.mode, effects_))
       return ForgetAll();
@@ -89,8 +118,7 @@ class GraphBuilder {
     if (effects_.writes_elsewhere) Add(GraphStep::Kind::kForget);
   }
 
-  // The kernel keeps all registers but the result's, and those that SYSCALL itself overwrites. A
-  // call may set the bases of FS and GS (arch_prctl).
+  // The kernel keeps the other registers. A call may set the bases of FS and GS.
   void AddSystemCall(const MachineStep& step) {
     if (!facts_.is_system_call) return ForgetAll();
     const ValueSlice number = Read(step.a);
@@ -103,8 +131,7 @@ class GraphBuilder {
       kept.to.value = value;
       kept.old = old;
     }
-    for (const uint8_t lost : {uint8_t{0}, uint8_t{1}, uint8_t{11}, step_register::kFlags})
-      registers_[FollowedIndex(lost)] = NewValue();
+    for (const uint8_t lost : LostInCall(path_.mode)) registers_[FollowedIndex(lost)] = NewValue();
   }
 
   Temporary* TemporaryOf(const StepOperand& operand) {
@@ -139,6 +166,7 @@ class GraphBuilder {
     address.scale = memory.scale;
     address.bits = memory.bits;
     address.displacement = memory.displacement;
+    address.mask = AddressMask(path_.mode);
     graph_.addresses.push_back(address);
     return static_cast<uint32_t>(graph_.addresses.size() - 1);
   }
@@ -227,6 +255,7 @@ class GraphBuilder {
         GraphStep& equal = Add(GraphStep::Kind::kEqual);
         equal.a = target;
         equal.constant = came_to_;
+        equal.mask = AddressMask(path_.mode);
         return;
       }
       case StepKind::kClock:

@@ -15,12 +15,13 @@
 namespace flowback::values {
 
 // The registers that are followed, by their index.
-inline constexpr size_t kFollowed = 19;
+inline constexpr size_t kGeneral = 32;
+inline constexpr size_t kFollowed = kGeneral + 3;
 constexpr size_t kNotFollowed = kFollowed;
 constexpr size_t FollowedIndex(uint8_t number) {
-  if (number < 16) return number;
+  if (number < kGeneral) return number;
   if (number >= step_register::kFlags && number <= step_register::kGsBase)
-    return 16 + (number - step_register::kFlags);
+    return kGeneral + (number - step_register::kFlags);
   return kNotFollowed;
 }
 
@@ -43,6 +44,7 @@ struct GraphAddress {
   uint8_t scale = 1;
   uint8_t bits = 64;
   uint64_t displacement = 0;
+  uint64_t mask = ~uint64_t{0};  // the bits of an address that count
 };
 
 struct GraphStep {
@@ -73,9 +75,12 @@ struct GraphStep {
   uint32_t address = 0;  // index of the graph's addresses
   uint32_t instruction = 0;
   uint64_t constant = 0;
+  uint64_t mask = ~uint64_t{0};  // kEqual: the bits that count
 };
 
 struct ValueGraph {
+  CodeMode mode = CodeMode::kX86_64;
+  std::vector<ValueId> narrow;  // values of 32-bit registers: nothing is above
   std::vector<GraphStep> steps;
   std::vector<GraphAddress> addresses;
   std::vector<uint32_t> points;                           // the first step behind each point
@@ -87,7 +92,7 @@ struct ValueGraph {
   size_t values() const { return definitions.size(); }
 };
 
-// Instructions of other modes than 64-bit x86 leave nothing known.
+// Instructions of other modes than the path's leave nothing known.
 ValueGraph GraphOf(const ExecutedPath& path);
 
 }  // namespace flowback::values

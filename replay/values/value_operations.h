@@ -18,6 +18,14 @@ inline constexpr uint64_t kSign = 1 << 7;
 inline constexpr uint64_t kOverflow = 1 << 11;
 }  // namespace flag
 
+// The flags of AArch64's CPSR, as steps have them: their carry is the borrow.
+constexpr uint64_t StepFlagsOfArm(uint64_t cpsr) {
+  constexpr uint64_t kSign = 1U << 31, kZero = 1U << 30, kCarry = 1U << 29, kOverflow = 1U << 28;
+  return ((cpsr & kSign) != 0 ? flag::kSign : 0) | ((cpsr & kZero) != 0 ? flag::kZero : 0) |
+         ((cpsr & kCarry) == 0 ? flag::kCarry : 0) |
+         ((cpsr & kOverflow) != 0 ? flag::kOverflow : 0);
+}
+
 // The operands are extended with zeros to 64 bits, and so is the result of `bits` bits. Flags are
 // as in EFLAGS.
 struct OperationValues {

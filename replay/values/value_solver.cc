@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "replay/values/value_solver.h"
 
+#include "replay/values/kernel_calls.h"
+
 namespace flowback::values {
 namespace {
 
 // More rounds than real code needs: each one proves more addresses, and so more memory.
 constexpr int kMostRounds = 64;
-constexpr uint64_t kSetsBases = 158;  // arch_prctl
 
 }  // namespace
 
@@ -132,7 +133,7 @@ void ValueSolver::Outcome(const GraphStep& step) {
 
 void ValueSolver::KeepBase(const GraphStep& step) {
   const KnownBits number = BitsOf(step.a, values_);
-  if (!number.all() || number.value == kSetsBases) return;
+  if (!number.all() || MaySetBases(number.value, graph_.mode)) return;
   direction_ = ProofKind::kBackward;
   Learn(step.old, values_[step.to.value]);
   direction_ = ProofKind::kForward;
@@ -162,7 +163,7 @@ void ValueSolver::Sweep(uint32_t number) {
       return Outcome(step);
     case GraphStep::Kind::kEqual:
       direction_ = ProofKind::kBackward;
-      return LearnSlice(step.a, Proven(step.constant).Masked(LowBits(step.a.bits)));
+      return LearnSlice(step.a, Proven(step.constant).Masked(step.mask & LowBits(step.a.bits)));
     case GraphStep::Kind::kKeepBase:
       return KeepBase(step);
     case GraphStep::Kind::kForget:
@@ -173,11 +174,17 @@ void ValueSolver::Sweep(uint32_t number) {
 
 void ValueSolver::LearnStates() {
   direction_ = ProofKind::kState;
+  for (const ValueId value : graph_.narrow) Learn(value, {.known = ~LowBits(32), .value = 0});
+  // AArch64 has no parity.
+  const bool has_parity = graph_.mode != CodeMode::kAArch64;
   for (const KnownState& state : surroundings_.states) {
     instruction_ = state.point;
     for (const auto& [number, value] : state.registers)
-      if (const size_t index = FollowedIndex(number); index != kNotFollowed)
-        Learn(graph_.registers[state.point][index], Proven(value));
+      if (const size_t index = FollowedIndex(number); index != kNotFollowed) {
+        const bool hides = number == step_register::kFlags && !has_parity;
+        Learn(graph_.registers[state.point][index],
+              Proven(value).Masked(hides ? ~flag::kParity : ~uint64_t{0}));
+      }
   }
 }
 

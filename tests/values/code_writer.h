@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Writes random programs of 64-bit x86: straight integer code with short jumps and calls, whose
-// loads and stores stay in a small piece of memory.
+// Writes random programs of 64-bit or 32-bit x86: straight integer code with short jumps and calls,
+// whose loads and stores stay in a small piece of memory.
 #pragma once
 
 #include <cstdint>
@@ -8,17 +8,23 @@
 #include <random>
 #include <vector>
 
+#include "flowback/model/code_mode.h"
+
 namespace flowback::test {
 
-// R14 always points to the data, and RSP into its upper half; everything else is overwritten at
-// random, pointers too.
+// R14 or EBX always points to the data, and the stack pointer into its upper half; everything else
+// is overwritten at random, pointers too.
 class CodeWriter {
  public:
-  static constexpr unsigned kPointer = 14;
+  static constexpr unsigned kWidePointer = 14;
+  static constexpr unsigned kShortPointer = 3;
   static constexpr unsigned kStackPointer = 4;
   static constexpr uint64_t kDataSize = 1024;
 
-  explicit CodeWriter(uint64_t seed) : random_(seed) {}
+  explicit CodeWriter(uint64_t seed, CodeMode mode = CodeMode::kX86_64)
+      : random_(seed),
+        wide_(mode == CodeMode::kX86_64),
+        pointer_(wide_ ? kWidePointer : kShortPointer) {}
 
   // A program of about that many instructions; each ends where the next one begins.
   std::vector<uint8_t> Program(size_t instructions) {
@@ -31,10 +37,14 @@ class CodeWriter {
 
  private:
   unsigned Pick(unsigned count) { return static_cast<unsigned>(random_() % count); }
-  unsigned AnyRegister() { return Pick(16); }
+  unsigned AnyRegister() { return Pick(wide_ ? 16 : 8); }
+  unsigned Word() const { return wide_ ? 8 : 4; }
+  void Rex(unsigned rex) {
+    if (wide_) Bytes({rex});
+  }
   unsigned Destination() {
     for (;;)
-      if (const unsigned one = AnyRegister(); one != kPointer && one != kStackPointer) return one;
+      if (const unsigned one = AnyRegister(); one != pointer_ && one != kStackPointer) return one;
   }
   void Bytes(std::initializer_list<unsigned> bytes) {
     for (const unsigned byte : bytes) code_.push_back(static_cast<uint8_t>(byte));
@@ -62,7 +72,7 @@ class CodeWriter {
     const unsigned rex =
         0x40 | (size == 8 ? 8U : 0U) | (reg >> 3) << 2 | (index >> 3) << 1 | rm >> 3;
     // Without REX, the byte registers 4 to 7 are AH, CH, DH, BH.
-    if (rex != 0x40 || (size == 1 && Pick(2) == 0)) Bytes({rex});
+    if (wide_ && (rex != 0x40 || (size == 1 && Pick(2) == 0))) Bytes({rex});
     if (two) Bytes({0x0f});
     Bytes({opcode});
   }
@@ -74,7 +84,8 @@ class CodeWriter {
     Bytes({0xc0 | (reg & 7) << 3 | (rm & 7)});
   }
 
-  // Memory that is surely in the data: by R14, by RSP, or by a register that gets its address now.
+  // Memory that is surely in the data: by the pointer, by RSP, or by a register that gets its
+  // address now.
   void MemoryForm(unsigned opcode, unsigned size, unsigned reg, bool two = false) {
     switch (Pick(4)) {
       case 0: {  // [rsp + small]
@@ -82,20 +93,20 @@ class CodeWriter {
         Bytes({0x44 | (reg & 7) << 3, 0x24, Pick(16) * 4});
         return;
       }
-      case 1: {  // [r14 + masked index]
+      case 1: {  // [pointer + masked index]
         const unsigned index = IndexBut(reg);
         Opcode(0x81, 4, 4, index, false, 0);  // AND index, 0x78
         Bytes({0xe0 | (index & 7)});
         Number(0x78, 4);
-        Opcode(opcode, size, reg, kPointer, two, index);
+        Opcode(opcode, size, reg, pointer_, two, index);
         const unsigned scale = Pick(2);
-        Bytes({0x44 | (reg & 7) << 3, scale << 6 | (index & 7) << 3 | (kPointer & 7), Pick(100)});
+        Bytes({0x44 | (reg & 7) << 3, scale << 6 | (index & 7) << 3 | (pointer_ & 7), Pick(100)});
         return;
       }
-      case 2: {  // another register, which is made from R14
+      case 2: {  // another register, which is made from the pointer
         const unsigned base = IndexBut(reg);
         if ((base & 7) == 4) break;
-        RegisterForm(0x89, 8, kPointer, base);
+        RegisterForm(0x89, Word(), pointer_, base);
         Opcode(opcode, size, reg, base, two, 0);
         Bytes({0x40 | (reg & 7) << 3 | (base & 7), Pick(120)});
         return;
@@ -103,21 +114,28 @@ class CodeWriter {
       default:
         break;
     }
-    Opcode(opcode, size, reg, kPointer, two, 0);
-    Bytes({0x40 | (reg & 7) << 3 | (kPointer & 7), Pick(120)});
+    Opcode(opcode, size, reg, pointer_, two, 0);
+    Bytes({0x40 | (reg & 7) << 3 | (pointer_ & 7), Pick(120)});
   }
   unsigned IndexBut(unsigned reg) {
     for (;;)
       if (const unsigned one = Destination(); one != reg && one != 4) return one;
   }
 
-  unsigned AnySize() { return 1U << Pick(4); }
-  unsigned Wide() { return 4U << Pick(2); }
+  unsigned AnySize() { return 1U << Pick(wide_ ? 4 : 3); }
+  unsigned Wide() { return 4U << Pick(wide_ ? 2 : 1); }
 
   // Byte registers with numbers 4 to 7 may be parts of others: RSP is never one of them.
   unsigned ByteSafe(unsigned size) {
     for (;;)
       if (const unsigned one = Destination(); size != 1 || one < 4 || one >= 8) return one;
+  }
+
+  // A conditional jump over a move to the register.
+  void JumpOverMove(unsigned opcode, unsigned to) {
+    Bytes({opcode, wide_ ? 3U : 2U});
+    Rex(0x40 | to >> 3);
+    Bytes({0x89, 0xc0 | (to & 7)});
   }
 
   void Arithmetic();
@@ -156,6 +174,8 @@ class CodeWriter {
   }
 
   std::mt19937_64 random_;
+  bool wide_;
+  unsigned pointer_;
   std::vector<uint8_t> code_;
   unsigned pushed_ = 0;
 };
@@ -190,8 +210,9 @@ inline void CodeWriter::Move() {
       return MemoryForm(0x8a + wide, size, ByteSafe(size));
     case 4: {
       const unsigned to = Destination();
-      Bytes({0x48 | to >> 3, 0xb8 | (to & 7)});
-      return Number(AnyNumber(), 8);
+      Rex(0x48 | to >> 3);
+      Bytes({0xb8 | (to & 7)});
+      return Number(AnyNumber(), Word());
     }
     case 5: {  // MOVZX, MOVSX
       const unsigned opcode = Pick(2) == 0 ? 0xb6 : 0xbe;
@@ -202,8 +223,9 @@ inline void CodeWriter::Move() {
       return RegisterForm(opcode + (from_byte ? 0 : 1), Wide(), Destination(), from, true);
     }
     case 6:
-      return RegisterForm(0x63, 8, Destination(), Destination());  // MOVSXD
-    default: {                                                     // LEA
+      if (!wide_) return Bytes({0x40 | Pick(2) << 3 | Destination()});  // INC, DEC
+      return RegisterForm(0x63, 8, Destination(), Destination());       // MOVSXD
+    default: {                                                          // LEA
       const unsigned to = Destination();
       const unsigned base = AnyRegister();
       const unsigned index = IndexBut(16);
@@ -258,7 +280,8 @@ inline void CodeWriter::Bits() {
   switch (Pick(6)) {
     case 0: {  // BSWAP
       const unsigned to = Destination();
-      return Bytes({(Pick(2) == 0 ? 0x48U : 0x40U) | to >> 3, 0x0f, 0xc8 | (to & 7)});
+      Rex((Pick(2) == 0 ? 0x48U : 0x40U) | to >> 3);
+      return Bytes({0x0f, 0xc8 | (to & 7)});
     }
     case 1:  // BT, BTS, BTR, BTC by a register
       return RegisterForm(0xa3 + 8 * Pick(4), Wide(), Destination(), Destination(), true);
@@ -272,11 +295,13 @@ inline void CodeWriter::Bits() {
         case 0:
           return Bytes({0x99});
         case 1:
-          return Bytes({0x48, 0x99});
+          Rex(0x48);
+          return Bytes({0x99});
         case 2:
           return Bytes({0x98});
         case 3:
-          return Bytes({0x48, 0x98});
+          Rex(0x48);
+          return Bytes({0x98});
         case 4:
           return Bytes({0x66, 0x98});
         default:
@@ -317,13 +342,13 @@ inline void CodeWriter::Conditional() {
       RegisterForm(0x83, Wide(), 7, Destination());
       Bytes({Pick(3)});
       const unsigned to = Destination();
-      return Bytes({0x70 + Pick(16), 3, 0x40 | to >> 3, 0x89, 0xc0 | (to & 7)});
+      return JumpOverMove(0x70 + Pick(16), to);
     }
     default: {  // TEST, and a jump over a move
       const unsigned one = Destination();
       RegisterForm(0x85, Wide(), one, one);
       const unsigned to = Destination();
-      return Bytes({0x74 + Pick(2), 3, 0x40 | to >> 3, 0x89, 0xc0 | (to & 7)});
+      return JumpOverMove(0x74 + Pick(2), to);
     }
   }
 }
@@ -335,7 +360,8 @@ inline void CodeWriter::Stack() {
       if (pushed_ == 24) break;
       ++pushed_;
       const unsigned from = AnyRegister();
-      return Bytes({0x40 | from >> 3, 0x50 | (from & 7)});
+      Rex(0x40 | from >> 3);
+      return Bytes({0x50 | (from & 7)});
     }
     case 2: {
       if (pushed_ == 24) break;
@@ -345,13 +371,20 @@ inline void CodeWriter::Stack() {
     }
     case 3: {  // a call over which a jump leads, and its return
       const unsigned to = Destination();
-      return Bytes({0xe8, 2, 0, 0, 0, 0xeb, 4, 0x48 | to >> 3, 0xff, 0xc0 | (to & 7), 0xc3});
+      Bytes({0xe8, 2, 0, 0, 0, 0xeb, wide_ ? 4U : 3U});
+      Rex(0x48 | to >> 3);
+      return Bytes({0xff, 0xc0 | (to & 7), 0xc3});
     }
     case 4: {  // a frame
       const unsigned to = Destination();
       if (to == 5) break;
-      Bytes({0x55, 0x48, 0x89, 0xe5, 0x48, 0x83, 0xec, 0x18});
-      Bytes({0x48 | (to >> 3) << 2, 0x89, 0x45 | (to & 7) << 3, 0xf8});  // MOV [rbp-8], to
+      Bytes({0x55});
+      Rex(0x48);
+      Bytes({0x89, 0xe5});
+      Rex(0x48);
+      Bytes({0x83, 0xec, 0x18});
+      Rex(0x48 | (to >> 3) << 2);
+      Bytes({0x89, 0x45 | (to & 7) << 3, 0xf8});  // MOV [rbp-8], to
       return Bytes({0xc9});
     }
     default:
@@ -360,7 +393,8 @@ inline void CodeWriter::Stack() {
   if (pushed_ == 0) return;
   --pushed_;
   const unsigned to = Destination();
-  Bytes({0x40 | to >> 3, 0x58 | (to & 7)});
+  Rex(0x40 | to >> 3);
+  Bytes({0x58 | (to & 7)});
 }
 
 inline void CodeWriter::Strange() {
@@ -368,18 +402,22 @@ inline void CodeWriter::Strange() {
     case 0:  // RDTSC
       return Bytes({0x0f, 0x31});
     case 1:  // REP STOSB of a few bytes
-      RegisterForm(0x89, 8, kPointer, 7);
+      RegisterForm(0x89, Word(), pointer_, 7);
       Bytes({0xb9});
       Number(Pick(40), 4);
       return Bytes({0xf3, 0xaa});
     case 2:  // MOVUPS to and from memory
-      return Bytes({0x41, 0x0f, 0x10 + Pick(2), 0x46, Pick(100)});
+      Rex(0x41);
+      return Bytes({0x0f, 0x10 + Pick(2), 0x40 | (pointer_ & 7), Pick(100)});
     case 3:  // MOVQ between register kinds
-      return Bytes({0x66, 0x48, 0x0f, Pick(2) == 0 ? 0x6eU : 0x7eU, 0xc0});
+      Bytes({0x66});
+      Rex(0x48);
+      return Bytes({0x0f, Pick(2) == 0 ? 0x6eU : 0x7eU, 0xc0});
     case 4:  // STOSQ, LODSQ
-      RegisterForm(0x89, 8, kPointer, 7);
-      RegisterForm(0x89, 8, kPointer, 6);
-      return Bytes({0x48, Pick(2) == 0 ? 0xabU : 0xadU});
+      RegisterForm(0x89, Word(), pointer_, 7);
+      RegisterForm(0x89, Word(), pointer_, 6);
+      Rex(0x48);
+      return Bytes({Pick(2) == 0 ? 0xabU : 0xadU});
     case 5:  // MOVNTI
       return MemoryForm(0xc3, Wide(), Destination(), true);
     default:  // LAHF, CMC

@@ -60,8 +60,10 @@ class SteppedChild {
  private:
   SteppedChild() {
     const int all = PROT_READ | PROT_WRITE | PROT_EXEC;
-    code_ = mmap(nullptr, kCodeSize, all, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    data_ = mmap(nullptr, kDataSize, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    // 32-bit code reaches all of it.
+    const int kind = MAP_SHARED | MAP_ANONYMOUS | MAP_32BIT;
+    code_ = mmap(nullptr, kCodeSize, all, kind, -1, 0);
+    data_ = mmap(nullptr, kDataSize, PROT_READ | PROT_WRITE, kind, -1, 0);
     if (code_ == MAP_FAILED || data_ == MAP_FAILED) return;
     pid_ = fork();
     if (pid_ != 0) return;
