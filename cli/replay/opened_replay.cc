@@ -9,7 +9,6 @@
 #include "cli/replay/replay_moment.h"
 #include "cli/text/status.h"
 #include "cli/text/terminal_session.h"
-#include "replay/timeline/kept_times.h"
 #include "replay/writers/text/printable.h"
 
 namespace flowback::cli {
@@ -76,6 +75,7 @@ Status OpenedReplay::OpenMachine() {
   Result<TimedIndex> index =
       OpenTimedIndex(opened_.recording(), opened_.code(), opened_.inputs(), *decoder_, {}, cache);
   if (!index) return Fail(index.error());
+  times_ = std::move(index->times);
   index_.emplace(std::move(index->index));
   machine_.emplace(*index_, ThreadsOfProcess());
   if (machine_->size() == 0)
@@ -123,9 +123,29 @@ gdb::ServerInput OpenedReplay::Input() {
           .keep_on = {}};
 }
 
+// The pass that makes an index meets all losses, and they are kept beside it. Only if neither is at
+// hand does the trace have to be decoded for them.
+Status OpenedReplay::AddLosses() {
+  if (!times_)
+    times_ =
+        LoadTimes(opened_.recording(), opened_.inputs(), opened_.CacheFor(CachedResult::kLasting));
+  if (!times_) {
+    opened_.inputs().set_times(false);
+    return opened_.FindLosses();
+  }
+  const std::vector<StreamOwner>& owners = opened_.threads().owners();
+  for (const LossSum& sum : times_->losses)
+    if (std::ranges::find(owners, sum.tid, &StreamOwner::tid) != owners.end())
+      opened_.losses().Add({.cause = sum.cause,
+                            .end = sum.bytes,
+                            .detail = {},
+                            .code = sum.code,
+                            .count = sum.count});
+  return {};
+}
+
 int OpenedReplay::End() {
-  opened_.inputs().set_times(false);
-  const Status found = opened_.FindLosses();
+  const Status found = AddLosses();
   return opened_.End(found, {.keep_more = [this] {
                        if (opened_.MayKeepResults()) stacks_->Keep();
                      }});

@@ -16,6 +16,7 @@
 #include "replay/debug/machine.h"
 #include "replay/debug/replayed_stacks.h"
 #include "replay/gdb/machine_view.h"
+#include "replay/timeline/kept_times.h"
 
 namespace flowback::cli {
 
@@ -44,10 +45,12 @@ class OpenedReplay {
   std::vector<size_t> ThreadsOfProcess() const;
   std::string NamesOf(const std::map<int32_t, uint64_t>& executed) const;
   Status OpenCore();
+  Status AddLosses();
 
   const ReplayOptions& options_;
   OpenedRecording opened_;
   std::unique_ptr<Decoder> decoder_;
+  std::optional<FlowTimes> times_;  // that making the index told
   std::optional<FlowIndex> index_;
   std::optional<ReplayedMachine> machine_;
   std::optional<ReplayedStacks> stacks_;
