@@ -272,11 +272,48 @@ class History:
         self.started = False
 
 
+def may_return_in_memory(frame):
+    """Whether gdb may look in memory for what the frame's function returns. Which structures lie there depends on
+    what the compiler knows of them."""
+    function = frame.function()
+    if function is None or frame.type() == gdb.INLINE_FRAME or "Reverse" in gdb.execute("show exec-direction", False, True):
+        return False
+    kind = function.type.target().strip_typedefs()
+    return kind.code in (gdb.TYPE_CODE_STRUCT, gdb.TYPE_CODE_UNION, gdb.TYPE_CODE_ARRAY)
+
+
+class BeforeFinish(gdb.Command):
+    """gdb reads a structure that a function returned as soon as it returns. The address is in a register, which has
+    no value, and gdb then fails without telling where it stopped. So the run goes on in another way: at address 0
+    nothing runs, but `advance` also stops where the frame returns. Only an error keeps gdb from its own way."""
+
+    def __init__(self):
+        super().__init__("flowback-before-finish", gdb.COMMAND_OBSCURE)
+
+    def invoke(self, _words, _from_tty):
+        if not is_replay():
+            return
+        frame = gdb.selected_frame()
+        if frame.older() is None or not may_return_in_memory(frame):
+            return
+        gdb.execute("advance *0")
+        raise gdb.GdbError("flowback: what the function returned is not known")
+
+
+WATCHPOINTS = (gdb.BP_WATCHPOINT, gdb.BP_HARDWARE_WATCHPOINT, gdb.BP_READ_WATCHPOINT, gdb.BP_ACCESS_WATCHPOINT)
+
+
 def breakpoint_created(point):
     """Says at once what gdb would find out after a run through the whole recording."""
-    # gdb before 13 does not tell where a breakpoint is.
-    places = [place.address for place in getattr(point, "locations", None) or []]
-    if not places or not point.visible or not is_replay():
+    if not point.visible or not is_replay():
+        return
+    if point.type in WATCHPOINTS:
+        gdb.write("flowback: watchpoint %d: the trace has no values to watch, so no command can run on; delete it\n"
+                  % point.number)
+        return
+    # gdb before 13 does not tell where a breakpoint is. A catchpoint of signals is nowhere, which is address 0.
+    places = [place.address for place in getattr(point, "locations", None) or [] if place.address]
+    if not places:
         return
     words = ",".join("%x" % place for place in places[:100])
     told = gdb.execute("maintenance packet qFlowbackNeverRan:" + words, to_string=True)
@@ -293,7 +330,9 @@ def stopped(_event):
 
 
 flowback_history = History()
+BeforeFinish()
 gdb.execute("define hookpost-monitor\npython look_again()\nend", to_string=True)
+gdb.execute("define hook-finish\nflowback-before-finish\nend", to_string=True)
 for target in ("remote", "extended-remote"):
     gdb.execute("define target hook-%s\npython before_connecting()\nend" % target, to_string=True)
     gdb.execute("define target hookpost-%s\npython connected()\nend" % target, to_string=True)

@@ -106,17 +106,20 @@ Replies GdbServer::RunStep(size_t thread, Direction direction, Others others) {
   const size_t told = ends_told_;
   MachineStop stop =
       view_.machine().Step(thread, direction, Marks(), view_.input().keep_on, others);
-  if (direction == Direction::kBackward || stop.reason != Reason::kEnd || told == kMostTold)
-    return Stopped(stop);
+  if (direction == Direction::kBackward || stop.reason != Reason::kEnd) return Stopped(stop);
   // gdb steps off a breakpoint before it goes on. Told of the end of history then, it takes the
-  // step for one that is still under way, and the next command never ends. After many in a row it
-  // is told: a debugger that leaves a line step by step would go on for ever.
-  stop.reason = Reason::kStep;
+  // step for one that is still under way, and the next command never ends. After many steps in a
+  // row the thread stops for no signal instead, which ends every command: a debugger that leaves a
+  // line step by step would go on for ever.
+  const bool is_last = told == kMostTold;
+  stop.reason = is_last ? Reason::kEvent : Reason::kStep;
   stop.of_thread = false;
   Replies replies = Stopped(stop);
   const std::string text =
-      fmt::format("flowback: the flow of thread {} ends here\n", view_.NumberOf(stop.thread).tid);
+      fmt::format("flowback: the flow of thread {} ends here{}\n", view_.NumberOf(stop.thread).tid,
+                  is_last ? "\nNo more reverse-execution history." : "");
   replies.insert(replies.begin(), "O" + HexOf(text));
+  if (is_last) return replies;
   ends_told_ = told + 1;
   return replies;
 }

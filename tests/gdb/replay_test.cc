@@ -319,12 +319,20 @@ TEST_F(ReplayTest, UnderstandsMomentsAsOtherCommandsDo) {
   EXPECT_NE(out.find("no recorded process crashed"), std::string::npos) << out;
 }
 
-TEST_F(ReplayTest, GoesOnAtABreakpointAtTheEnd) {
-  ASSERT_NO_FATAL_FAILURE(Record("calls", "-O0"));
-  const std::string out =
-      Gdb("end", "break *$pc\ncontinue\ncontinue\nstepi\ncontinue\nmonitor when\n");
-  EXPECT_EQ(Matches(out, "(flow of thread \\d+ ends here)").size(), 4u) << out;
-  EXPECT_NE(out.find("before instruction #"), std::string::npos) << out;
+// However many steps find that nothing follows, gdb takes the next command.
+TEST_F(ReplayTest, GoesOnAtABreakpointWhereTheFlowEnds) {
+  for (const char* program : {"calls", "crash"}) {
+    ASSERT_NO_FATAL_FAILURE(Compile(program, "-O0", "program"));
+    RunShell(folder_, "rm -f recording; $F record --engine emulate -o recording -- ./program");
+    const std::string out =
+        Gdb(std::string_view(program) == "crash" ? "crash" : "end",
+            "break *$pc\ncontinue\ncontinue\nstepi\ncontinue\necho steps\\n\npython\nfor i in "
+            "range(18): gdb.execute('stepi')\nend\ncontinue\nreverse-stepi\ncontinue\n"
+            "monitor when\n");
+    EXPECT_EQ(Matches(out, "(flow of thread \\d+ ends here)").size(), 4u + 18u + 1u) << out;
+    EXPECT_EQ(Matches(out, "(No more reverse-execution history)").size(), 1u) << out;
+    EXPECT_NE(out.find("before instruction #"), std::string::npos) << out;
+  }
 }
 
 // More frames than a packet holds: gdb shows the innermost ones, and says so.

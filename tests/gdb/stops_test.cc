@@ -132,6 +132,20 @@ TEST_F(StopsTest, BreakpointsThatNothingReachesAndNewerSourcesAreSaid) {
   EXPECT_NE(newer.find("Source file is more recent than executable"), std::string::npos) << newer;
 }
 
+// gdb would read the structure in memory, at an address that nobody knows, and fail.
+TEST_F(StopsTest, AFinishStopsInTheCallerWhateverTheFunctionReturns) {
+  ASSERT_NO_FATAL_FAILURE(Record("returns", "-O0"));
+  std::string commands = "python\nfor name in ('pair', 'many', 'nothing'):\n";
+  for (const char* command : {"tbreak ' + name", "continue'", "finish'"})
+    commands += std::string("  try: gdb.execute('") + command +
+                ")\n  except gdb.error as error: print('!', error)\n";
+  commands += "  print('@', gdb.newest_frame().name(), gdb.newest_frame().find_sal().line)\nend\n";
+  const std::string out = Gdb("begin", commands);
+  EXPECT_EQ(Matches(out, "@ (.*)"), (std::vector<std::string>{"main 17", "main 19", "main 20"}))
+      << out;
+  EXPECT_EQ(Matches(out, "(what the function returned is not known)").size(), 2u) << out;
+}
+
 TEST_F(StopsTest, EventsStopARunAsTheyAreListed) {
   ASSERT_NO_FATAL_FAILURE(Record("calls", "-O0"));
   const ProgramResult told =
