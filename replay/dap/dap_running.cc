@@ -160,6 +160,7 @@ DapServer::Answer DapServer::Run(Json body, Movement movement) {
 
 void DapServer::Stopped(std::string_view reason, size_t thread, const std::string& description,
                         Json body) {
+  TellChanges();
   body["reason"] = reason;
   body["threadId"] = opened_->view.NumberOf(thread).tid;
   body["allThreadsStopped"] = true;

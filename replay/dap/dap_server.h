@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -73,6 +74,10 @@ class DapServer {
     SourceSteps steps;
     BreakablePlaces places;
     StackNames names;
+    // What the client was told of last.
+    const AddressSpace* space = nullptr;
+    std::string program{};
+    std::set<size_t> there{};  // threads
   };
   // A frame that the client was told of; valid until the machine moves.
   struct Frame {
@@ -127,6 +132,10 @@ class DapServer {
   void Stopped(std::string_view reason, size_t thread, const std::string& description,
                Json body = Json::object());
   StopMarks Marks() const;
+
+  // dap_events.cc
+  void TellChanges();
+  void TellProgram();
 
   // dap_breakpoints.cc
   Result<Answer> SetBreakpoints(const Json& arguments);

@@ -67,6 +67,37 @@ def check_own_end(client, threads, first):
     assert again["reason"] == "end" and number_of(client, threads[0]) == main, again
 
 
+def check_events(client, threads):
+    """At each stop the client knows which threads there are: those that have begun and have not ended."""
+    go(client, "begin")
+    client.events.clear()
+    known = {threads[0]}
+
+    def follow():
+        for event in client.events:
+            if event["event"] == "thread":
+                thread = event["body"]["threadId"]
+                assert (event["body"]["reason"] == "started") == (thread not in known), (event, known)
+                known.symmetric_difference_update({thread})
+        client.events.clear()
+        told = client.body("evaluate", expression="who", context="repl")["result"].splitlines()
+        there = {int(re.search(r"thread (\d+)", line).group(1)) for line in told
+                 if "has not begun" not in line and "the thread has ended" not in line}
+        assert known == there, (known, told)
+
+    follow()
+    sizes = set()
+    client.body("setFunctionBreakpoints", breakpoints=[{"name": "visit"}])
+    for command in ("continue", "reverseContinue"):
+        for _ in range(16):
+            client.run(command, threadId=threads[0])
+            follow()
+            sizes.add(len(known))
+    client.body("setFunctionBreakpoints", breakpoints=[])
+    assert len(sizes) > 1, sizes
+    assert len(known) == 1, known
+
+
 def names(client, thread):
     return [frame["name"] for frame in client.body("stackTrace", threadId=thread)["stackFrames"]]
 
@@ -139,6 +170,25 @@ def check_losses(command, source):
     client.close()
 
 
+def check_exec(flowback, compiler, command, source, folder):
+    """The client hears of the program that the process is, also going back."""
+    becomes = os.path.join(os.path.dirname(source), "../../gdb/programs/becomes.c")
+    first, second = os.path.join(folder, "first"), os.path.join(folder, "second")
+    subprocess.run([compiler, "-o", first, becomes], check=True)
+    subprocess.run([compiler, "-DSECOND", "-o", second, becomes], check=True)
+    recording = os.path.join(folder, "exec.data")
+    subprocess.run([flowback, "record", "-q", "--engine", "emulate", "-o", recording, "--", first, second])
+    client = Client(command)
+    client.open(recording, at="begin")
+    client.start()
+    thread = client.body("threads")["threads"][0]["id"]
+    assert client.event("process")["name"] == first
+    for way, program in (("continue", second), ("reverseContinue", first)):
+        client.run(way, threadId=thread)
+        assert client.event("process")["name"] == program, way
+    client.close()
+
+
 def check_pipe(command, recording):
     """What came before the end of input is answered."""
     wanted = ["initialize", "launch", "configurationDone", "reverseContinue", "threads"]
@@ -166,13 +216,17 @@ def main():
         client = Client(command)
         client.open(recording)
         client.start()
+        process = client.event("process")
+        assert (process["name"], process["pointerSize"], process["isLocalProcess"]) == (program, 64, False), process
         threads, forward = check_order(client)
+        check_events(client, threads)
         check_own_end(client, threads, forward[0])
         check_tail_call(client, threads)
         check_two_files(client, threads)
         check_pause(client, threads)
         assert client.close() == 0
         check_losses(command, source)
+        check_exec(flowback, compiler, command, source, folder)
         check_pipe(command, recording)
     print("threads, tail calls, losses and a pause are as they should")
 
