@@ -24,6 +24,7 @@ Json PlaceJson(const CrashPlace& place) {
           {"function", TextOrNull(place.function)},
           {"offset", place.function.empty() ? Json(nullptr) : Json(place.offset)},
           {"object", TextOrNull(place.object)},
+          {"object_offset", place.object.empty() ? Json(nullptr) : Json(Hex(place.in_object))},
           {"file", TextOrNull(place.file)},
           {"line", place.line == 0 ? Json(nullptr) : Json(place.line)}};
 }
@@ -65,6 +66,16 @@ Json CoreStackJson(const CoreStack& stack) {
           {"agrees", stack.compared},
           {"first_difference", differs ? Json(stack.compared) : Json(nullptr)},
           {"ends_because", Name(stack.end)}};
+}
+
+Json FreesJson(const CrashFrees& frees) {
+  return {{"block", HexOrNull(frees.block)},
+          {"same_block", frees.is_same_block},
+          {"calls", ListOf(frees.calls, [](const CrashFree& one) -> Json {
+             return {{"number", one.number},
+                     {"block", HexOrNull(one.block)},
+                     {"place", PlaceJson(one.place)}};
+           })}};
 }
 
 class ThreadJson {
@@ -151,6 +162,9 @@ std::string CrashJson(const CrashReport& report, Session& session) {
   json["thrown_type"] = TextOrNull(report.thrown_type);
   json["message"] = TextOrNull(report.message);
   json["depth"] = report.depth;
+  json["frees"] = report.kind == CrashKind::kHeap ? FreesJson(report.frees) : Json(nullptr);
+  json["returned_last"] = ListOf(report.returned_last, PlaceJson);
+  json["from_outside"] = report.from_outside;
   json["core_stack"] = report.core_stack ? CoreStackJson(*report.core_stack) : Json(nullptr);
   json["recursion"] = report.recursion;
   json["deadlock"] =

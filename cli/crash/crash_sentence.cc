@@ -45,6 +45,9 @@ std::string WhyWords(const CrashReport& report) {
   if (!report.why || !report.why->value) return "";
   std::string words = fmt::format(": {} is {}", report.why->name, Hex(*report.why->value));
   const std::vector<CrashLink>& links = report.why->links;
+  if (links.empty() && report.why->stored)
+    return words + ", which " + PlaceWords(report.why->stored->instruction.place) + " stored" +
+           BeforeWords(report.why->before_ns);
   if (links.empty()) return words;
   const CrashLink& oldest = links.back();
   const char* did = oldest.link.kind == ChainLink::Kind::kStored   ? "stored"
@@ -55,11 +58,14 @@ std::string WhyWords(const CrashReport& report) {
                        PlaceWords(oldest.instruction.place), did);
   const std::string before = BeforeWords(report.why->before_ns);
   if (!report.why->stored) return words + before;
-  return words + fmt::format(" from {}, where thread {} had stored it in {}{}",
-                             report.why->memory.empty() ? Hex(*oldest.link.address)
-                                                        : Printable(report.why->memory),
-                             report.why->stored->tid,
-                             PlaceWords(report.why->stored->instruction.place), before);
+  const CrashStore& store = *report.why->stored;
+  const bool is_own = store.tid == report.threads.front().tid;
+  return words +
+         fmt::format(
+             " from {}, where {} had stored it{}{}",
+             report.why->memory.empty() ? Hex(*oldest.link.address) : Printable(report.why->memory),
+             is_own ? PlaceWords(store.instruction.place) : fmt::format("thread {}", store.tid),
+             is_own ? "" : " in " + PlaceWords(store.instruction.place), before);
 }
 
 // ", from CallEntry (srv.cc:41)": what executed last.
@@ -83,11 +89,15 @@ std::string RecursionWords(const CrashReport& report) {
   return words + (round.size() > kMost ? " calling ..." : "") + " again and again";
 }
 
-// Of a fault in the C library: the program's own function that led there.
+// Of a fault in the C library, or in code without a name: the program's own function, or the other
+// file, that led there.
 std::string CallerOfLibrary(const CrashReport& report) {
-  if (!report.fault || !report.cause || report.fault->place.function == report.cause->function)
-    return "";
-  return IsOfEnding(report.fault->place) ? ", called by " + PlaceWords(*report.cause) : "";
+  if (!report.fault || !report.cause) return "";
+  const CrashPlace& place = report.fault->place;
+  const bool is_other = place.function.empty() ? place.object != report.cause->object
+                                               : place.function != report.cause->function;
+  const bool is_foreign = place.function.empty() || IsOfEnding(place);
+  return is_other && is_foreign ? ", called by " + PlaceWords(*report.cause) : "";
 }
 
 // " of type std::runtime_error that was thrown in Parse(int) (srv.cc:41)", as far as it is known.
@@ -119,6 +129,14 @@ std::string DeadlockWords(const CrashReport& report) {
   return words.empty() ? "" : ", in a deadlock: " + words;
 }
 
+// " in the block 0x1234, which Drop (srv.cc:7) had freed before".
+std::string FreedWords(const CrashReport& report) {
+  const CrashFrees& frees = report.frees;
+  if (!frees.is_same_block || frees.calls.empty()) return "";
+  return fmt::format(" in the block {}, which {} had freed before", Hex(*frees.block),
+                     PlaceWords(frees.calls.front().place));
+}
+
 std::string KindWords(const CrashReport& report) {
   const std::string in = " in " + FaultPlace(report) + CallerOfLibrary(report);
   const std::string own = report.cause ? " in " + PlaceWords(*report.cause) : "";
@@ -129,17 +147,19 @@ std::string KindWords(const CrashReport& report) {
       return fmt::format("{}: its stack has no more room, {} calls deep{}", in, report.depth,
                          RecursionWords(report));
     case CrashKind::kWildJump:
-      return fmt::format(": control went to {}, where no code is{}",
+      return fmt::format(": control went to {}, where no code is{}{}",
                          Hex(report.end->ip.value_or(report.threads.front().place.address)),
-                         LastPlace(report));
+                         LastPlace(report), WhyWords(report));
     case CrashKind::kAssertion:
       return ": an assertion failed" + own + MessageWords(report);
     case CrashKind::kException:
       return ": nobody caught " + ExceptionWords(report, own) + MessageWords(report);
     case CrashKind::kHeap:
-      return ": the allocator" + Caller(report) + " found its data damaged" + MessageWords(report);
+      return ": the allocator" + Caller(report) + " found its data damaged" + FreedWords(report) +
+             MessageWords(report);
     case CrashKind::kSmashedStack:
-      return ": a function found its stack frame overwritten" + own + MessageWords(report);
+      return ": a function found its stack frame overwritten" + own + MessageWords(report) +
+             WhyWords(report);
     case CrashKind::kAbort:
       return (report.aborted ? ": it called abort" + own : own) + MessageWords(report);
     case CrashKind::kDivision:
@@ -154,8 +174,9 @@ std::string KindWords(const CrashReport& report) {
 std::string PlaceWords(const CrashPlace& place) {
   std::string words =
       place.function.empty()
-          ? fmt::format("[{}]", place.object.empty() ? Hex(place.address)
-                                                     : Printable(LastPart(place.object)))
+          ? (place.object.empty()
+                 ? fmt::format("[{}]", Hex(place.address))
+                 : fmt::format("[{}+{:#x}]", Printable(LastPart(place.object)), place.in_object))
           : Printable(place.function);
   if (place.line != 0)
     words += fmt::format(" ({}:{})", Printable(LastPart(place.file)), place.line);
@@ -170,15 +191,20 @@ std::string MutexWords(const CrashMutex& mutex) {
 
 std::string FirstSentence(const CrashReport& report) {
   const CrashThread& first = report.threads.front();
+  if (report.kind == CrashKind::kEnded)
+    return fmt::format(
+        "{} ended in {}. The recording does not tell how: SIGKILL from outside ends a "
+        "process so{}.",
+        ThreadWords(first), PlaceWords(first.place), DeadlockWords(report));
   if (!report.end)
     return fmt::format("{} was still running when the recording ended, in {}{}.",
                        ThreadWords(first), PlaceWords(first.place), DeadlockWords(report));
   if (!WasKilled(*report.end))
     return fmt::format("{} exited with {}: no signal killed it.", ThreadWords(first),
                        WEXITSTATUS(report.end->wait_status));
-  return fmt::format("{} was killed by {}{}{}.", ThreadWords(first),
-                     SignalName(WTERMSIG(report.end->wait_status)), KindWords(report),
-                     DeadlockWords(report));
+  return fmt::format(
+      "{} was killed {}by {}{}{}.", ThreadWords(first), report.from_outside ? "from outside " : "",
+      SignalName(WTERMSIG(report.end->wait_status)), KindWords(report), DeadlockWords(report));
 }
 
 }  // namespace flowback::cli

@@ -28,6 +28,7 @@ class CrashWriter {
     WriteFault();
     WriteWhy();
     const CrashThread& first = report_.threads.front();
+    WriteSuspects();
     out_ += "\nIts call stack:\n";
     WriteStack(first, kShownFrames);
     out_ += CoreStackText(report_, session_);
@@ -66,6 +67,22 @@ class CrashWriter {
                        why.stored->tid, PlaceWords(why.stored->instruction.place)));
     else
       Line(fmt::format("The chain ends here: {}.", values::EndWords(why.end)));
+  }
+
+  // Blocks that were freed, and functions that returned.
+  void WriteSuspects() {
+    const CrashFrees& frees = report_.frees;
+    if (!frees.calls.empty())
+      out_ += frees.is_same_block
+                  ? "\nThe block was freed before, the latest first:\n"
+                  : "\nThe last calls that freed memory before, the latest first:\n";
+    for (const CrashFree& free : frees.calls)
+      Line(fmt::format("#{} {}{}", free.number, PlaceWords(free.place),
+                       free.block ? ": " + Hex(*free.block) : ""));
+    std::string names;
+    for (const CrashPlace& place : report_.returned_last)
+      names += (names.empty() ? "" : ", ") + PlaceWords(place);
+    if (!names.empty()) out_ += "\nFunctions that returned last, the latest first: " + names + "\n";
   }
 
   // Of a deep stack both ends; of what lies between, how many frames it has.

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/hex.h"
 #include "base/path_text.h"
 
 namespace flowback {
@@ -39,6 +40,8 @@ constexpr std::array kEnding = {
     EndingFunction{"__stack_chk_fail", CrashKind::kSmashedStack},
     EndingFunction{"__stack_chk_fail_local", CrashKind::kSmashedStack},
     EndingFunction{"__chk_fail", CrashKind::kSmashedStack},
+    EndingFunction{"__fortify_fail", CrashKind::kSmashedStack},
+    EndingFunction{"__GI___fortify_fail", CrashKind::kSmashedStack},
     EndingFunction{"std::terminate()", CrashKind::kException},
     EndingFunction{"std::terminate", CrashKind::kException},
     EndingFunction{"__cxxabiv1::__terminate(void (*)())", CrashKind::kException},
@@ -65,6 +68,12 @@ CrashKind OfAccess(const DeathFacts& facts) {
     return CrashKind::kStackOverflow;
   if (!address) return CrashKind::kAccess;
   return *address < kFirstPages ? CrashKind::kNullPointer : CrashKind::kWildPointer;
+}
+
+// Of a function without a name, the place in its file.
+std::string NameOf(const CrashPlace& frame) {
+  if (!frame.function.empty() || frame.object.empty()) return frame.function;
+  return "[" + std::string(LastPart(frame.object)) + "+" + Hex(frame.in_object) + "]";
 }
 
 }  // namespace
@@ -102,12 +111,20 @@ std::vector<std::string> RecursionOf(const std::vector<CrashPlace>& frames) {
       if (!repeats(from, round)) continue;
       std::vector<std::string> functions;
       for (size_t i = from + round; i-- != from;)
-        if (const std::string& name = frames[i].function;
+        if (const std::string name = NameOf(frames[i]);
             !name.empty() && std::ranges::find(functions, name) == functions.end())
           functions.push_back(name);
       return functions;
     }
   return {};
+}
+
+bool SendsItself(const std::vector<CrashPlace>& frames) {
+  constexpr size_t kMost = 3;  // the innermost
+  for (size_t i = 0; i < frames.size() && i < kMost; ++i)
+    for (const std::string_view name : {"kill", "raise", "tgkill", "sigqueue"})
+      if (IsOfEnding(frames[i]) && frames[i].function.find(name) != std::string::npos) return true;
+  return false;
 }
 
 bool IsOfEnding(const CrashPlace& frame) {

@@ -24,6 +24,9 @@ CrashKind KindOf(const DeathFacts& facts);
 // The functions of the round of calls that the innermost frames repeat; empty: there is none.
 std::vector<std::string> RecursionOf(const std::vector<CrashPlace>& frames);
 
+// Whether the innermost frames are the C library's of sending a signal.
+bool SendsItself(const std::vector<CrashPlace>& frames);
+
 // Whether the function is the C or C++ library's part of ending a program because of a check: not
 // the one that the check is about.
 bool IsOfEnding(const CrashPlace& frame);

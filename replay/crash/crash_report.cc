@@ -12,12 +12,14 @@
 
 #include "base/hex.h"
 #include "decode/instruction/disassemble.h"
+#include "replay/crash/bad_value.h"
 #include "replay/crash/crash_kind.h"
 #include "replay/crash/crash_threads.h"
 #include "replay/crash/death_message.h"
 #include "replay/crash/end_stack.h"
 #include "replay/crash/fault.h"
 #include "replay/crash/other_store.h"
+#include "replay/crash/suspects.h"
 #include "replay/crash/thread_values.h"
 
 namespace flowback {
@@ -26,11 +28,11 @@ namespace {
 constexpr int kLastSignal = 64;
 constexpr size_t kCodeBytes = 16;  // bytes of an instruction
 
-constexpr std::array<const char*, 16> kKindNames = {
-    "exited",      "still-running",  "null-pointer",  "wild-pointer",
-    "access",      "stack-overflow", "wild-jump",     "assertion",
-    "exception",   "heap",           "smashed-stack", "abort",
-    "instruction", "division",       "system-call",   "signal"};
+constexpr std::array<const char*, 17> kKindNames = {
+    "exited",         "still-running", "null-pointer", "wild-pointer", "access",
+    "stack-overflow", "wild-jump",     "assertion",    "exception",    "heap",
+    "smashed-stack",  "abort",         "instruction",  "division",     "system-call",
+    "signal",         "ended"};
 
 class Reporter {
  public:
@@ -51,6 +53,7 @@ class Reporter {
     TellKind(dying);
     TellMessage(dying);
     Status status = TellWhy(dying);
+    TellSuspects(dying);
     return status ? Result<CrashReport>(std::move(report_)) : Fail(status.error());
   }
 
@@ -191,7 +194,36 @@ class Reporter {
       report_.operands.push_back({std::string(operand.name), operand.value, operand.is_address});
   }
 
+  // The innermost frame outside of the libraries that end a program: with a source line, if any
+  // frame has one, else with a name, else by its file.
+  static std::optional<CrashPlace> OwnFrame(const std::vector<CrashPlace>& frames) {
+    const auto has_line = [](const CrashPlace& frame) { return frame.line != 0; };
+    const auto has_name = [](const CrashPlace& frame) { return !frame.function.empty(); };
+    const auto has_file = [](const CrashPlace& frame) { return !frame.object.empty(); };
+    const auto first = [&frames](const auto& has) -> std::optional<CrashPlace> {
+      for (const CrashPlace& frame : frames)
+        if (!IsOfEnding(frame) && has(frame)) return frame;
+      return std::nullopt;
+    };
+    auto own = first(has_line);
+    if (!own) own = first(has_name);
+    // The outermost functions of a program have names even where it is stripped.
+    const auto by_file = first(has_file);
+    return own && (has_line(*own) || !by_file) ? own : by_file;
+  }
+
+  // Of code without a name, such as what the program made itself: the frame of another file.
+  void TellCallerOf(const std::vector<CrashPlace>& frames) {
+    const auto caller = std::ranges::find_if(frames, [this](const CrashPlace& frame) {
+      return !IsOfEnding(frame) && !frame.object.empty() &&
+             frame.object != report_.fault->place.object;
+    });
+    if (caller != frames.end()) report_.cause = *caller;
+  }
+
   void TellKind(size_t dying) {
+    if (!report_.end && HasEnded(input_.session, report_.threads.front().tid))
+      report_.kind = CrashKind::kEnded;
     if (!report_.end) return;
     const std::vector<CrashPlace> frames = FramesOf(input_.session, report_.threads.front().stack);
     std::optional<uint64_t> stack_pointer;
@@ -203,17 +235,12 @@ class Reporter {
                            .stack_pointer = stack_pointer,
                            .frames = frames});
     report_.depth = frames.size();
+    report_.from_outside = report_.kind == CrashKind::kOther && !SendsItself(frames);
     report_.aborted = std::ranges::any_of(frames, [](const CrashPlace& frame) {
       return frame.function == "abort" || frame.function == "__GI_abort";
     });
-    // With a source line, if any frame has one.
-    for (const bool with_line : {true, false}) {
-      const auto is_own = [with_line](const CrashPlace& frame) {
-        return !IsOfEnding(frame) && (with_line ? frame.line != 0 : !frame.function.empty());
-      };
-      const auto own = std::ranges::find_if(frames, is_own);
-      if (own != frames.end() && !report_.cause) report_.cause = *own;
-    }
+    report_.cause = OwnFrame(frames);
+    if (report_.fault && report_.fault->place.function.empty()) TellCallerOf(frames);
     if (report_.kind == CrashKind::kStackOverflow) report_.recursion = RecursionOf(frames);
     if (report_.kind == CrashKind::kException) TellThrow(dying);
   }
@@ -272,31 +299,97 @@ class Reporter {
     return input_.core != nullptr ? input_.core->mode() : at.instruction.mode;
   }
 
-  Status TellWhy(size_t dying) {
+  // Of the register that is asked about, or that the bad address came from, at the end; else of
+  // what the kind of death is about.
+  Result<std::optional<BadValue>> Question(size_t dying) {
+    const MachineThread at = input_.machine.At(dying);
     std::string name = options_.why;
     // That the stack has no more room, no single instruction is to blame for.
     const bool is_one = report_.kind != CrashKind::kStackOverflow;
     if (name.empty() && is_one && access_ && access_->culprit)
       name = access_->operands[*access_->culprit].name;
-    if (name.empty()) return {};
-    const MachineThread at = input_.machine.At(dying);
-    const auto question = ValueQuestion::In(std::move(name), ModeOf(at));
+    if (name.empty()) return past_ ? OfKind(dying) : std::nullopt;
+    auto question = ValueQuestion::In(std::move(name), ModeOf(at));
     if (!question)
       return Fail(Error(ErrorCode::kUsage, "--why " + options_.why + ": is no register or address")
                       .Remedy(Example(ModeOf(at))));
-    const auto past = past_ ? past_->At(at) : std::nullopt;
+    std::string words = question->name;
+    return BadValue{std::move(words), *std::move(question), at.number};
+  }
+  std::optional<BadValue> OfKind(size_t dying) {
+    const MachineThread at = input_.machine.At(dying);
+    if (report_.kind == CrashKind::kWildJump) {
+      const auto last = LastInstructionOf(input_, dying);
+      return last ? BadTargetOf(*past_, at, *last) : std::nullopt;
+    }
+    if (report_.kind != CrashKind::kSmashedStack) return std::nullopt;
+    const std::vector<CrashPlace> frames = FramesOf(input_.session, report_.threads.front().stack);
+    for (size_t i = 1; i < frames.size(); ++i)
+      if (frames[i - 1].function.starts_with("__stack_chk_fail"))
+        return BrokenGuardOf(*past_, at, frames[i].address);
+    return std::nullopt;
+  }
+
+  Status TellWhy(size_t dying) {
+    const Result<std::optional<BadValue>> question = Question(dying);
+    if (!question) return Fail(question.error());
+    if (!*question || !past_) return {};
+    const auto past = past_->Before(input_.machine.At(dying), (*question)->before);
     if (!past) return {};
     report_.core_contradicts = past->history.contradiction().has_value();
     if (report_.core_contradicts) return {};
+    const ValueQuestion& of = (*question)->value;
     CrashWhy why;
-    why.name = question->name;
-    if (question->number) why.value = past->history.Register(past->point, *question->number);
-    const values::ValueChain chain = question->Why(*past);
+    why.name = (*question)->name;
+    why.value =
+        of.number ? past->history.Register(past->point, *of.number) : WordAt(*past, of.address);
+    const values::ValueChain chain = of.Why(*past);
     why.end = chain.end;
     for (const values::ChainLink& link : chain.links) why.links.push_back(LinkOf(*past, link));
-    if (!why.links.empty()) TellOldest(dying, why);
+    if (!why.links.empty())
+      TellOldest(dying, why);
+    else if (!of.number && why.value)
+      why.stored = OwnStore(dying, of.address, *why.value, (*question)->before);
     report_.why = std::move(why);
     return {};
+  }
+  static std::optional<uint64_t> WordAt(const PastValues::Place& past, uint64_t address) {
+    uint64_t word = 0;
+    for (size_t i = sizeof word; i-- != 0;) {
+      const auto byte = past.history.Byte(past.point, address + i);
+      if (!byte) return std::nullopt;
+      word = word << 8 | *byte;
+    }
+    return word;
+  }
+  // The dying thread's last store of that value, ahead of its n-th instruction, that is proven.
+  std::optional<CrashStore> OwnStore(size_t dying, uint64_t address, uint64_t value,
+                                     uint64_t number) {
+    const MachineThread at = input_.machine.At(dying);
+    const auto place = past_->Before(at, number);
+    const auto store = place ? LastStoreOf(*place, address, value) : std::nullopt;
+    if (!store) return std::nullopt;
+    return CrashStore{
+        .tid = at.tid,
+        .instruction = {.number = store->number,
+                        .tsc = TimeOf(input_, dying, store->number),
+                        .place = PlaceOf(input_.session, place->space, store->address, false),
+                        .text = {}}};
+  }
+
+  // What else may have to do with it, where no chain of values leads to an instruction that stored
+  // or computed the bad value.
+  void TellSuspects(size_t dying) {
+    constexpr size_t kMost = 5;
+    if (report_.kind == CrashKind::kHeap)
+      report_.frees = FreesBefore(input_, dying, past_ ? &*past_ : nullptr);
+    constexpr std::array kOfMemory = {CrashKind::kNullPointer, CrashKind::kWildPointer,
+                                      CrashKind::kAccess, CrashKind::kWildJump,
+                                      CrashKind::kSmashedStack};
+    const bool is_of_memory = std::ranges::find(kOfMemory, report_.kind) != kOfMemory.end();
+    const bool is_told =
+        report_.why && (report_.why->stored || report_.why->end == values::ChainEnd::kConstant);
+    if (is_of_memory && !is_told) report_.returned_last = ReturnedLast(input_, dying, kMost);
   }
 
   // When the oldest instruction of the chain was, and who stored what it loaded.
@@ -309,6 +402,10 @@ class Reporter {
     if (why.end == values::ChainEnd::kMemory && oldest.link.address && oldest.link.value &&
         tsc != 0)
       why.stored = StoreOfAnother(dying, oldest);
+    if (!why.stored && why.end != values::ChainEnd::kConstant && oldest.link.address &&
+        oldest.link.value)
+      why.stored =
+          OwnStore(dying, *oldest.link.address, *oldest.link.value, oldest.instruction.number);
     if (why.stored) tsc = why.stored->instruction.tsc;
     const uint64_t end = report_.threads.front().tsc;
     const RecordingClock& clock = input_.session.clock();

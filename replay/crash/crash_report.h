@@ -27,11 +27,12 @@ namespace flowback {
 // A place in the code, in words.
 struct CrashPlace {
   uint64_t address = 0;
-  std::string function;  // empty: not known
-  uint64_t offset = 0;   // in the function, where that is not inlined
-  std::string object;    // the file of the code; empty: not known
-  std::string file;      // of the source; empty: not known
-  uint32_t line = 0;     // 0: not known
+  std::string function;    // empty: not known
+  uint64_t offset = 0;     // in the function, where that is not inlined
+  std::string object;      // the file of the code; empty: not known
+  uint64_t in_object = 0;  // the offset in that file
+  std::string file;        // of the source; empty: not known
+  uint32_t line = 0;       // 0: not known
 };
 
 // How a fault came about, as far as the signal, the flow and the core dump tell.
@@ -52,6 +53,7 @@ enum class CrashKind : uint8_t {
   kDivision,       // a division by zero, or a quotient without room
   kSystemCall,     // a system call that is forbidden
   kOther,          // another signal
+  kEnded,          // the process ended, and the recording does not tell how
 };
 // "null-pointer", ...
 const char* Name(CrashKind kind);
@@ -77,7 +79,7 @@ struct CrashLink {
   values::ChainLink link;
 };
 
-// A store of another thread.
+// A store, which another thread or the dying one made.
 struct CrashStore {
   int32_t tid = -1;
   CrashInstruction instruction;
@@ -91,8 +93,8 @@ struct CrashWhy {
   // What the oldest instruction loaded or stored, by the program's symbols: "queue+0x8". Empty: no
   // symbol covers it.
   std::string memory{};
-  // Where the chain ends at memory: who stored the value there last, before it was loaded. Empty:
-  // it is not proven, or it was not another thread.
+  // Where the chain ends at memory: who stored the value there last, before it was loaded. Of the
+  // dying thread's own stores, the last one that is proven to have stored it. Empty: none is.
   std::optional<CrashStore> stored;
   // How long before the end that store was, or the oldest instruction of the chain. Empty: the
   // recording has no times, or none that differs from the end's.
@@ -112,6 +114,19 @@ struct CrashThread {
   std::optional<CrashMutex> waits_for;         // likewise
   std::vector<CrashPlace> lines;               // of the source that it executed last, in order
   std::vector<CrashInstruction> instructions;  // that it executed last, in order
+};
+
+// A call that freed memory.
+struct CrashFree {
+  CrashPlace place;     // of the call
+  uint64_t number = 0;  // of the instruction behind it
+  std::optional<uint64_t> block{};
+};
+
+struct CrashFrees {
+  std::optional<uint64_t> block;  // that the call was about in which the allocator found the damage
+  bool is_same_block = false;     // the calls freed that block; else any
+  std::vector<CrashFree> calls;   // the latest first
 };
 
 struct CrashReport {
@@ -139,6 +154,9 @@ struct CrashReport {
   // Numbers of threads each of which waits for a mutex that the next one holds, the last one for
   // one of the first. Empty: no such round is proven.
   std::vector<size_t> deadlock;
+  CrashFrees frees;                       // of kHeap
+  std::vector<CrashPlace> returned_last;  // where the chain of values does not tell the cause
+  bool from_outside = false;              // the process did not send itself the signal
   bool has_core = false;
   bool core_contradicts = false;  // it is not of this run, or other processes wrote to the memory
 };

@@ -83,6 +83,8 @@ class LastExecuted {
 
 }  // namespace
 
+bool HasEnded(const Session& session, int32_t tid) { return EndedBefore(session, tid, 0); }
+
 CrashPlace PlaceOf(Session& session, const AddressSpace* space, uint64_t address, bool is_return) {
   CrashPlace place;
   place.address = address;
@@ -93,6 +95,8 @@ CrashPlace PlaceOf(Session& session, const AddressSpace* space, uint64_t address
   place.function = named.function;
   place.offset = named.offset;
   place.object = named.object;
+  if (const CodeMapping* mapping = space->Find(is_return ? address - 1 : address))
+    place.in_object = address - mapping->FileBase();
   place.file = named.file;
   place.line = named.line;
   return place;

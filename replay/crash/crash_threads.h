@@ -12,6 +12,9 @@ namespace flowback {
 Result<CrashThread> ThreadAt(const CrashInput& input, size_t thread, bool at_end,
                              const CrashOptions& options);
 
+// Whether the recording says that the thread ended.
+bool HasEnded(const Session& session, int32_t tid);
+
 // The stack's frames as places, the innermost first; of each the innermost inlined function.
 std::vector<CrashPlace> FramesOf(Session& session, const ThreadStack& stack);
 

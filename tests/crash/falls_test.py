@@ -32,11 +32,15 @@ FALLS = {
 }
 # Deaths that leave the stack in memory overwritten, or no table where they happen.
 OVERWRITTEN, WITHOUT_TABLE = ("smash", "return"), ("made",)
-MARKS = {}
+# Functions whose store is not proven: they are named among those that returned last.
+NAMED = {"smash": "Fill(char*, long)", "vtable": "Clear(void*)", "stale": "Reuse()"}
+MARKS, FUNCTIONS = {}, {}
 for source in sys.argv[5:7]:
     for number, line in enumerate(open(source, encoding="utf-8"), 1):
-        for mark in re.findall(r"// (?:CAUSE|AND) (\w+)", line):
+        for kind, mark in re.findall(r"// (CAUSE|AND) (\w+)", line):
             MARKS.setdefault(mark, []).append(f"{os.path.basename(source)}:{number}")
+            if kind == "CAUSE" and mark in NAMED:
+                FUNCTIONS[str(number)] = NAMED[mark]
 
 
 class Falls(unittest.TestCase):
@@ -65,6 +69,50 @@ class Falls(unittest.TestCase):
     def text(self, build, how):
         path, processes = self.record(build)
         return run([FLOWBACK, "crash", path, "--pid", processes[how]], self.folder).stdout
+
+    def line_of(self, place, is_return):
+        """The source lines of a stripped copy's place, by the unstripped program: of inlined functions, too."""
+        if place["object_offset"] is None or not os.path.exists(place["object"]):
+            return []
+        whole = place["object"].replace("/stripped/", "/optimised/")
+        address = int(place["object_offset"], 16) - is_return
+        said = subprocess.run(["addr2line", "-i", "-e", whole, hex(address)], capture_output=True, text=True, check=False)
+        return [os.path.basename(line.split(" ")[0]) for line in said.stdout.splitlines()]
+
+    def screen_of(self, build, how):
+        return "\n".join(self.text(build, how).splitlines()[:SCREEN])
+
+    def test_the_cause_is_on_the_first_screen(self):
+        for build in ("unoptimised", "optimised"):
+            for how, (kind, signal) in FALLS.items():
+                with self.subTest(f"{build} {how}"):
+                    told = self.crash(build, how)
+                    self.assertEqual(told["signal"], signal, told["sentence"])
+                    is_known = told["has_core"] or told["kind"] != "access"
+                    self.assertIn(told["kind"], kind if is_known else "access", told["sentence"])
+                    if not told["has_core"] and how not in ("rethrow", "quotient", "shrunk", "library", "outside"):
+                        continue
+                    screen = self.screen_of(build, how)
+                    for mark in MARKS[how]:
+                        function = FUNCTIONS.get(mark.split(":")[1])
+                        is_there = f"({mark})" in screen or function and function in screen
+                        self.assertTrue(is_there, f"{mark} {function}: {screen}")
+
+    def test_the_cause_in_a_stripped_copy(self):
+        """The same cause, by address."""
+        for how, (kind, signal) in FALLS.items():
+            with self.subTest(how):
+                told = self.crash("stripped", how)
+                self.assertEqual(told["signal"], signal, told["sentence"])
+                if not told["has_core"]:
+                    continue
+                screen = self.screen_of("stripped", how)
+                lines = set()
+                for offset in re.findall(r"\[(falls|libfalls.so)\+(0x[0-9a-f]+)\]", screen):
+                    path = os.path.join(os.path.dirname(PROGRAMS["stripped"]), offset[0])
+                    for is_return in (False, True):
+                        lines.update(self.line_of({"object": path, "object_offset": offset[1]}, is_return))
+                self.assertTrue(lines & set(MARKS[how]), (screen, lines))
 
     def test_the_cores_stacks(self):
         for build in ("unoptimised", "optimised"):

@@ -35,8 +35,8 @@ APART void Fill(char* room, long size) {
 APART int Smash() {
   volatile char room[24];
   Fill(const_cast<char*>(room), far_bytes);
-  return room[3];  // AND smash
-}
+  return room[3];
+}  // AND smash
 
 UNPROTECTED void Overwrite(uint64_t* room, long words) {
   for (long i = 0; i < words; ++i) room[i] = 0x1122334455667000;  // CAUSE return

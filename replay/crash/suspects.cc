@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: MIT
+#include "replay/crash/suspects.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+#include "replay/crash/crash_kind.h"
+#include "replay/crash/crash_threads.h"
+
+namespace flowback {
+namespace {
+
+constexpr uint64_t kCallWindow = 200'000;  // instructions
+constexpr size_t kMostFrees = 5;
+
+bool IsFree(std::string_view name) {
+  constexpr std::array<std::string_view, 6> kNames = {
+      "free", "cfree", "__libc_free", "realloc", "__libc_realloc", "__GI___libc_free"};
+  if (const size_t at = name.find('@'); at != std::string_view::npos) name = name.substr(0, at);
+  return std::ranges::find(kNames, name) != kNames.end() || name.starts_with("operator delete");
+}
+
+std::vector<LastCall> CallsOf(const CrashInput& input, size_t dying) {
+  FlowIndex& index = input.machine.index();
+  ThreadCursor cursor(index, index.threads()[input.machine.index_number(dying)],
+                      ThreadCursor::Start::kEnd);
+  return LastCallsBefore(cursor, kCallWindow, SIZE_MAX);
+}
+
+// Keeps what it has looked up.
+class Places {
+ public:
+  explicit Places(Session& session) : session_(session) {}
+  const CrashPlace& Of(const AddressSpace* space, uint64_t address) {
+    const auto [known, is_new] = places_.try_emplace(address);
+    if (is_new) known->second = PlaceOf(session_, space, address, false);
+    return known->second;
+  }
+
+ private:
+  Session& session_;
+  std::unordered_map<uint64_t, CrashPlace> places_;
+};
+
+std::optional<uint64_t> BlockOf(PastValues* past, const MachineThread& thread,
+                                const LastCall& call) {
+  const CodeMode mode = thread.instruction.mode;
+  const auto argument = FollowedRegister(mode, mode == CodeMode::kAArch64 ? "x0" : "rdi");
+  if (past == nullptr || !argument) return std::nullopt;
+  const auto place = past->Before(thread, call.number);
+  return place ? place->history.Register(place->point, *argument) : std::nullopt;
+}
+
+}  // namespace
+
+CrashFrees FreesBefore(const CrashInput& input, size_t dying, PastValues* past) {
+  Places places(input.session);
+  const MachineThread thread = input.machine.At(dying);
+  CrashFrees frees;
+  std::vector<LastCall> calls = CallsOf(input, dying);
+  for (const LastCall& call : calls) {
+    if (!IsFree(places.Of(call.space, call.entry).function)) continue;
+    if (!call.has_returned && !frees.block) frees.block = BlockOf(past, thread, call);
+    const CrashPlace& site = places.Of(call.space, call.site);
+    if (call.has_returned && call.site != 0 && !IsOfEnding(site))
+      frees.calls.push_back({site, call.number, BlockOf(past, thread, call)});
+  }
+  std::ranges::reverse(frees.calls);
+  const auto is_same = [&frees](const CrashFree& one) { return one.block == frees.block; };
+  if (frees.block && std::ranges::any_of(frees.calls, is_same)) {
+    frees.is_same_block = true;
+    std::erase_if(frees.calls, [&](const CrashFree& one) { return !is_same(one); });
+  }
+  if (frees.calls.size() > kMostFrees) frees.calls.resize(kMostFrees);
+  return frees;
+}
+
+std::vector<CrashPlace> ReturnedLast(const CrashInput& input, size_t dying, size_t most) {
+  Places places(input.session);
+  std::vector<LastCall> calls = CallsOf(input, dying);
+  std::erase_if(calls, [](const LastCall& call) { return !call.has_returned; });
+  std::ranges::sort(calls, std::ranges::greater{}, &LastCall::end_number);
+  std::vector<CrashPlace> functions;
+  for (const LastCall& call : calls) {
+    const CrashPlace& place = places.Of(call.space, call.entry);
+    if (IsOfEnding(place) || place.object.empty() || place.function.ends_with("@plt")) continue;
+    const auto is_it = [&](const CrashPlace& one) { return one.address == place.address; };
+    if (std::ranges::none_of(functions, is_it)) functions.push_back(place);
+    if (functions.size() == most) break;
+  }
+  return functions;
+}
+
+}  // namespace flowback
