@@ -67,11 +67,14 @@ enum class StepOperation : uint8_t {
   kMultiply,
   kRotateLeft,  // a by b modulo `bits`
   kByteSwap,
-  kSignExtend,  // a, whose upper bit is bit b - 1
-  kSelect,      // b where condition `a` holds, else c
-  kCondition,   // whether `condition` holds for the flags `a`: 0 or 1
-  kBit,         // the bit of a with number b, modulo `bits`
-  kSingleBit,   // 1 << a, modulo `bits`
+  kSignExtend,    // a, whose upper bit is bit b - 1
+  kSelect,        // b where condition `a` holds, else c
+  kCondition,     // whether `condition` holds for the flags `a`: 0 or 1
+  kBit,           // the bit of a with number b, modulo `bits`
+  kSingleBit,     // 1 << a, modulo `bits`
+  kReverseBits,   // the lowest bit of a becomes the highest one
+  kLeadingZeros,  // the number of zeros above a's highest one
+  kMultiplyHigh,  // the upper 64 bits of the product of two numbers without a sign
   // Flags.
   kFlagsOfDifference,  // a - b
   kFlagsOfSum,         // a + b

@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <span>
 
+#include "flowback/base/bytes.h"
+#include "replay/values/aarch64_facts.h"
 #include "replay/values/known_bits.h"
 
 namespace flowback::values {
@@ -165,9 +167,12 @@ InstructionFacts FactsOf(const PathInstruction& instruction, CodeMode mode) {
   InstructionFacts facts;
   facts.next = instruction.next;
   facts.behind = (instruction.address + instruction.length) & TraitsOf(mode).address_mask;
-  const bool is_known = mode == CodeMode::kX86_64 || mode == CodeMode::kX86_32;
-  if (!is_known || instruction.mode != mode || instruction.length == 0) {
+  if (mode == CodeMode::kX86_16 || instruction.mode != mode || instruction.length == 0) {
     facts.is_opaque = true;
+    return facts;
+  }
+  if (mode == CodeMode::kAArch64) {
+    SetArmFacts(static_cast<uint32_t>(LoadLittleEndian(instruction.bytes.data(), 4)), facts);
     return facts;
   }
   const Opcode opcode = OpcodeOf(
@@ -183,6 +188,7 @@ InstructionFacts FactsOf(const PathInstruction& instruction, CodeMode mode) {
 
 // MOVS, CMPS, STOS, LODS, SCAS, INS, OUTS.
 bool Repeats(std::span<const uint8_t> code, CodeMode mode) {
+  if (mode == CodeMode::kAArch64) return false;
   const Opcode opcode = OpcodeOf(code, mode);
   if (!opcode.has_f2 && !opcode.has_f3) return false;
   const uint8_t first = opcode.At(0);

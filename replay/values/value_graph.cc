@@ -5,6 +5,8 @@
 #include <span>
 #include <utility>
 
+#include "flowback/base/bytes.h"
+#include "replay/values/aarch64_facts.h"
 #include "replay/values/instruction_facts.h"
 #include "replay/values/known_bits.h"
 
@@ -42,6 +44,7 @@ class GraphBuilder {
       AddBetween();
     }
     if (Repeats(path_.end_code, path_.mode)) AddHalfDone();
+    if (path_.mode == CodeMode::kAArch64) AddHalfDoneArm();
     AddPoint();
     return std::move(graph_);
   }
@@ -101,6 +104,37 @@ class GraphBuilder {
          {uint8_t{0}, uint8_t{1}, uint8_t{6}, uint8_t{7}, step_register::kFlags})
       registers_[FollowedIndex(number)] = NewValue();
     Add(GraphStep::Kind::kForget);
+  }
+
+  // A load or store of AArch64 that faults may have loaded and stored a part of what it should. It
+  // leaves the register of its address as it was.
+  void AddHalfDoneArm() {
+    constexpr unsigned kWord = 4;
+    if (path_.end_code.size() < kWord ||
+        !EffectsOf(Bytes(path_.end_code).first(kWord), path_.end_address, path_.mode, effects_))
+      return;
+    const auto word = static_cast<uint32_t>(LoadLittleEndian(path_.end_code.data(), kWord));
+    temporaries_.fill({});
+    for (const MachineStep& step : effects_.steps) AddHalf(step, MayLoadPart(word));
+  }
+  void AddHalf(const MachineStep& step, bool may_load) {
+    if (step.kind == StepKind::kStoreIf || step.kind == StepKind::kStoreTry) {
+      Add(GraphStep::Kind::kForget);
+    } else if (step.kind == StepKind::kStore) {
+      const uint32_t address = AddressOf(step.memory);
+      const ValueId value = NewValue();
+      GraphStep& made = Add(GraphStep::Kind::kStore);
+      made.address = address;
+      made.bits = step.bits;
+      made.has_mask = true;
+      made.a = {.value = value};
+    } else if (step.kind == StepKind::kCompute && TemporaryOf(step.to) != nullptr) {
+      AddStep(step);
+    } else if (may_load && step.kind == StepKind::kCompute &&
+               step.operation != StepOperation::kAdd) {
+      if (const size_t index = FollowedIndex(step.to.number); index != kNotFollowed)
+        registers_[index] = NewValue();
+    }
   }
 
   void AddInstruction(const PathInstruction& instruction) {
@@ -263,7 +297,10 @@ class GraphBuilder {
         Add(GraphStep::Kind::kMerge);
         return Write(step.to, true);
       case StepKind::kStoreTry:
-        return ForgetAll();
+        // The store may not have been done.
+        Add(GraphStep::Kind::kForget);
+        Add(GraphStep::Kind::kMerge);
+        return Write(step.to, true);
       default:
         return;
     }

@@ -298,6 +298,36 @@ void RefineSingleBit(Values& values) {
   if (values.a.all()) AddResult(values, Proven(uint64_t{1} << values.a.value % values.bits));
 }
 
+uint64_t ReversedBits(uint64_t word, unsigned bits) {
+  uint64_t reversed = 0;
+  for (unsigned i = 0; i < bits; ++i) reversed |= (word >> i & 1) << (bits - 1 - i);
+  return reversed;
+}
+
+void RefineReversal(Values& values) {
+  const auto reverse = [&](const KnownBits& a) {
+    return KnownBits{.known = ReversedBits(a.known, values.bits),
+                     .value = ReversedBits(a.value, values.bits)};
+  };
+  AddResult(values, reverse(values.a));
+  AddOperand(values, values.a, reverse(values.result));
+}
+
+// The bits above the highest one that may be set are zero; that one decides if it is set for sure.
+void RefineLeadingZeros(Values& values) {
+  const uint64_t mask = LowBits(values.bits);
+  const uint64_t possible = mask & ~values.a.zeros();
+  const auto zeros = static_cast<uint64_t>(std::countl_zero(possible)) - (64 - values.bits);
+  if (possible == 0 || (values.a.ones() & std::bit_floor(possible)) != 0)
+    AddResult(values, Proven(zeros));
+}
+
+void RefineHighProduct(Values& values) {
+  if (!values.a.all() || !values.b.all()) return;
+  __extension__ using Wide = unsigned __int128;
+  AddResult(values, Proven(static_cast<uint64_t>(Wide{values.a.value} * values.b.value >> 64)));
+}
+
 // Adds a flag to the result.
 void AddFlag(Values& values, uint64_t which, bool set) {
   Add(values, values.result, {.known = which, .value = set ? which : 0});

@@ -63,6 +63,10 @@ class Machines(unittest.TestCase):
         self.record("x86-32", "--engine", "emulate")
         self.assert_told("e[a-d]x|e[sd]i")
 
+    def test_aarch64_under_emulation(self):
+        self.record("aarch64", "--engine", "emulate")
+        self.assert_told("x[0-9]+")
+
     def test_32_bit_x86_and_the_kernels_dump(self):
         try:
             status = subprocess.run([PROGRAMS["x86-32"]], cwd=self.folder, timeout=20, check=False).returncode

@@ -84,6 +84,23 @@ const std::vector<Row>& Rows() {
       {"bit", kBit, [](auto a, auto b, auto, auto bits) { return a >> b % bits & 1; }},
       {"single bit", kSingleBit,
        [](auto a, auto, auto, auto bits) { return uint64_t{1} << a % bits; }},
+      {"reverse bits", kReverseBits,
+       [](auto a, auto, auto, auto bits) {
+         uint64_t reversed = 0;
+         for (unsigned i = 0; i < bits; ++i, a >>= 1) reversed = reversed << 1 | (a & 1);
+         return reversed;
+       },
+       true},
+      {"leading zeros", kLeadingZeros,
+       [](auto a, auto, auto, auto bits) {
+         uint64_t zeros = 0;
+         while (zeros < bits && (a >> (bits - 1 - zeros) & 1) == 0) ++zeros;
+         return zeros;
+       }},
+      {"multiply high", kMultiplyHigh,
+       [](auto a, auto b, auto, auto) {
+         return static_cast<uint64_t>(static_cast<unsigned __int128>(a) * b >> 64);
+       }},
       {"flags of a difference", kFlagsOfDifference,
        [](auto a, auto b, auto, auto bits) { return FlagsOf(a, b, bits, true); }},
       {"flags of a sum", kFlagsOfSum,

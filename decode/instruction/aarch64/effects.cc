@@ -24,6 +24,7 @@ bool IsOfInterest(uint32_t word) {
 
 bool EffectsOf(Bytes code, uint64_t address, CodeMode, InstructionEffects& effects) {
   effects.steps.clear();
+  effects.writes_elsewhere = false;
   if (code.size() < kLength) return false;
   effects.length = kLength;
   return AArch64StepMaker(WordAt(code), address, effects).Make();

@@ -16,13 +16,14 @@ unsigned AArch64StepMaker::VectorBits() const {
 }
 
 void AArch64StepMaker::Transfer(const StepAddress& address, unsigned bits, uint32_t number,
-                                bool loads) {
+                                bool loads, bool extends) {
   const bool vector = Bit(word_, 26);
   if (!loads) {
     Store(address, bits, vector ? Vector(number) : General(number, bits), false);
     return;
   }
-  const StepOperand value = Load(address, bits, false);
+  StepOperand value = Load(address, bits, false);
+  if (extends) value = Compute(StepOperation::kSignExtend, 64, value, ConstantOperand(bits));
   Move(vector ? Vector(number) : Written(number, 64), 64, value);
 }
 
@@ -68,11 +69,12 @@ bool AArch64StepMaker::MakeExclusive() {
     MakeCompareAndSwap(Bit(word_, 30) ? 128 : 64, Field(word_, 20, 16));  // CASP
   } else if (loads) {
     const bool pair = second_kind;
-    Transfer(Base(), bits, Field(word_, 4, 0), true);
-    if (!pair) return true;
     StepAddress upper = Base();
     upper.displacement = bits / 8;
-    Transfer(upper, bits, Field(word_, 14, 10), true);
+    // The first register may be the base.
+    if (pair) upper.base = Compute(StepOperation::kCopy, 64, upper.base);
+    Transfer(Base(), bits, Field(word_, 4, 0), true);
+    if (pair) Transfer(upper, bits, Field(word_, 14, 10), true);
   } else if (ordered) {
     Transfer(Base(), bits, Field(word_, 4, 0), false);
   } else {
@@ -125,7 +127,8 @@ bool AArch64StepMaker::MakeLiteral() {
       .displacement = address_ + static_cast<uint64_t>(SignedField(word_, 23, 5)) * kLength};
   unsigned bits = opc == 1 ? 64 : 32;
   if (vector) bits = 32U << opc;
-  Transfer(address, bits, Field(word_, 4, 0), true);
+  const bool extends = !vector && opc == 2;
+  Transfer(address, bits, Field(word_, 4, 0), true, extends);
   return true;
 }
 
@@ -141,15 +144,16 @@ bool AArch64StepMaker::MakePair() {
   StepAddress address = Base();
   const StepOperand base = address.base;
   // The base may be among what is loaded.
+  if (changes_base || loads) address.base = Compute(StepOperation::kCopy, 64, base);
   if (changes_base) {
-    address.base = Compute(StepOperation::kCopy, 64, base);
     ComputeTo(base, StepOperation::kAdd, 64, base, ConstantOperand(distance));
   }
   if (!afterwards) address.displacement = distance;
   StepAddress second = address;
   second.displacement += bits / 8;
-  Transfer(address, bits, Field(word_, 4, 0), loads);
-  Transfer(second, bits, Field(word_, 14, 10), loads);
+  const bool extends = !vector && opc == 1;  // LDPSW
+  Transfer(address, bits, Field(word_, 4, 0), loads, extends);
+  Transfer(second, bits, Field(word_, 14, 10), loads, extends);
   return true;
 }
 

@@ -30,6 +30,18 @@ uint64_t LogicalImmediate(uint32_t word) {
 
 }  // namespace
 
+namespace {
+
+// The flags N, Z, C, V of an immediate, as steps have them: by x86's bits, with the carry turned
+// round.
+uint64_t FlagsOf(uint32_t field) {
+  constexpr uint64_t kCarry = 1 << 0, kZero = 1 << 6, kSign = 1 << 7, kOverflow = 1 << 11;
+  return (Bit(field, 3) ? kSign : 0) | (Bit(field, 2) ? kZero : 0) | (Bit(field, 1) ? 0 : kCarry) |
+         (Bit(field, 0) ? kOverflow : 0);
+}
+
+}  // namespace
+
 uint8_t ConditionOf(uint32_t field) {
   using namespace step_condition;  // NOLINT
   constexpr std::array<uint8_t, 16> kConditions = {kZero,
@@ -66,7 +78,10 @@ StepOperand AArch64StepMaker::ShiftedRegister(unsigned bits) {
   const uint32_t amount = Field(word_, 15, 10);
   if (amount == 0) return value;
   constexpr std::array kShifts = {StepOperation::kShiftLeft, StepOperation::kShiftRight,
-                                  StepOperation::kShiftRightSigned, StepOperation::kOther};
+                                  StepOperation::kShiftRightSigned, StepOperation::kRotateLeft};
+  const bool rotates = Field(word_, 23, 22) == 3;
+  if (rotates)
+    return Compute(StepOperation::kRotateLeft, bits, value, ConstantOperand(bits - amount % bits));
   return Compute(kShifts[Field(word_, 23, 22)], bits, value, ConstantOperand(amount));
 }
 
@@ -132,10 +147,7 @@ void AArch64StepMaker::MakeBitField() {
   const uint32_t highest = Field(word_, 15, 10);
   const uint32_t opc = Field(word_, 30, 29);
   const StepOperand from = General(Field(word_, 9, 5), bits);
-  if (opc == 0b01) {
-    return ComputeTo(Result(bits), StepOperation::kOther, bits, from,
-                     General(Field(word_, 4, 0), bits), ConstantOperand(lowest << 6 | highest));
-  }
+  if (opc == 0b01) return MakeInsertion(from, lowest, highest, bits);
   const bool takes_out = highest >= lowest;
   const unsigned width = takes_out ? highest - lowest + 1 : highest + 1;
   StepOperand value = from;
@@ -179,6 +191,9 @@ bool AArch64StepMaker::MakeByImmediate() {
     case 0b110:
       MakeBitField();
       return true;
+    case 0b111:
+      MakeExtraction();
+      return true;
     default:
       MakeOtherGeneral(false);
       return true;
@@ -204,7 +219,7 @@ bool AArch64StepMaker::MakeByRegisters() {
     return true;
   }
   if (Bit(word_, 24)) {
-    MakeOtherGeneral(true);
+    MakeMultiply();
     return true;
   }
   switch (Field(word_, 23, 21)) {
@@ -215,7 +230,7 @@ bool AArch64StepMaker::MakeByRegisters() {
       MakeConditionalSelect();
       return true;
     case 0b110:
-      if (!MakeShiftByRegister()) MakeOtherGeneral(false);
+      if (!MakeShiftByRegister() && !MakeOfOne()) MakeOtherGeneral(false);
       return true;
     default:  // with the carry
       ComputeTo(kFlagsOperand, StepOperation::kOther, 64, kFlagsOperand, a,
@@ -226,32 +241,34 @@ bool AArch64StepMaker::MakeByRegisters() {
   }
 }
 
+// Whether the instruction's condition holds; the last two of them always do.
+StepOperand AArch64StepMaker::Holds() {
+  const uint32_t condition = Field(word_, 15, 12);
+  if (condition >= 14) return Compute(StepOperation::kCopy, 8, ConstantOperand(1));
+  return Compute(StepOperation::kCondition, 8, kFlagsOperand, {}, {}, ConditionOf(condition));
+}
+
 // Where the condition does not hold, CCMP and CCMN set the flags to an immediate.
 void AArch64StepMaker::MakeConditionalCompare() {
   const unsigned bits = Width();
   const uint32_t number = Field(word_, 20, 16);
   const StepOperand a = General(Field(word_, 9, 5), bits);
   const StepOperand b = Bit(word_, 11) ? ConstantOperand(number) : General(number, bits);
-  const StepOperand holds = Compute(StepOperation::kCondition, 8, kFlagsOperand, {}, {},
-                                    ConditionOf(Field(word_, 15, 12)));
+  const StepOperand holds = Holds();
   StepOperand compared;
   if (Bit(word_, 30))
     compared = Compute(StepOperation::kFlagsOfDifference, bits, a, b);
   else
     compared =
         Compute(StepOperation::kFlagsOfZeroSign, bits, Compute(StepOperation::kAdd, bits, a, b));
-  // Flags that have the same zero and sign.
-  const bool zero = Bit(word_, 2);
-  const uint64_t like = zero ? 0 : (Bit(word_, 3) ? ~uint64_t{0} : 1);
-  const StepOperand otherwise = Compute(StepOperation::kFlagsOfZeroSign, 64, ConstantOperand(like));
-  ComputeTo(kFlagsOperand, StepOperation::kSelect, 64, holds, compared, otherwise);
+  ComputeTo(kFlagsOperand, StepOperation::kSelect, 64, holds, compared,
+            ConstantOperand(FlagsOf(Field(word_, 3, 0))));
 }
 
 // CSEL, CSINC, CSINV, CSNEG: CSET and CSETM are among them.
 void AArch64StepMaker::MakeConditionalSelect() {
   const unsigned bits = Width();
-  const StepOperand holds = Compute(StepOperation::kCondition, 8, kFlagsOperand, {}, {},
-                                    ConditionOf(Field(word_, 15, 12)));
+  const StepOperand holds = Holds();
   StepOperand other = General(Field(word_, 20, 16), bits);
   const bool inverts = Bit(word_, 30);
   const bool increments = Bit(word_, 10);
@@ -259,34 +276,6 @@ void AArch64StepMaker::MakeConditionalSelect() {
   if (increments) other = Compute(StepOperation::kAdd, bits, other, ConstantOperand(1));
   ComputeTo(Result(bits), StepOperation::kSelect, bits, holds, General(Field(word_, 9, 5), bits),
             other);
-}
-
-bool AArch64StepMaker::MakeShiftByRegister() {
-  const uint32_t opcode = Field(word_, 15, 10);
-  if (Bit(word_, 30) || opcode < 8 || opcode > 10) return false;
-  constexpr std::array kShifts = {StepOperation::kShiftLeft, StepOperation::kShiftRight,
-                                  StepOperation::kShiftRightSigned};
-  const unsigned bits = Width();
-  const StepOperand amount = Compute(StepOperation::kAnd, 32, General(Field(word_, 20, 16), 32),
-                                     ConstantOperand(bits - 1));
-  ComputeTo(Result(bits), kShifts[opcode - 8], bits, General(Field(word_, 9, 5), bits), amount);
-  return true;
-}
-
-void AArch64StepMaker::MakeOtherGeneral(bool third) {
-  const unsigned bits = 64;
-  const StepOperand a = General(Field(word_, 9, 5), bits);
-  const StepOperand b = General(Field(word_, 20, 16), bits);
-  const uint32_t number = Field(word_, 14, 10);
-  // MADD with the zero register is MUL.
-  const bool multiplies = third && Field(word_, 23, 21) == 0 && !Bit(word_, 15);
-  if (multiplies) {
-    const StepOperand product = Compute(StepOperation::kMultiply, Width(), a, b);
-    return ComputeTo(Result(Width()), StepOperation::kAdd, Width(), product,
-                     General(number, Width()));
-  }
-  ComputeTo(Result(Width()), StepOperation::kOther, Width(), a, b,
-            third ? General(number, bits) : ConstantOperand(0));
 }
 
 void AArch64StepMaker::MakeBranch(StepOperand flags, uint8_t condition, int64_t distance) {

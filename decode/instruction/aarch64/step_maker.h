@@ -47,11 +47,16 @@ class AArch64StepMaker : public StepList {
   void MakeLogic(StepOperand a, StepOperand b, unsigned bits);
   void MakeWideMove();
   void MakeBitField();
+  void MakeInsertion(StepOperand from, unsigned lowest, unsigned highest, unsigned bits);
+  void MakeExtraction();
   bool MakeByRegisters();
   void MakeConditionalCompare();
   void MakeConditionalSelect();
   void MakeOtherGeneral(bool third);
   bool MakeShiftByRegister();
+  bool MakeOfOne();
+  void MakeMultiply();
+  StepOperand Holds();
   bool MakeControl();
   void MakeBranch(StepOperand flags, uint8_t condition, int64_t distance);
   bool MakeSystem();
@@ -66,7 +71,8 @@ class AArch64StepMaker : public StepList {
   bool MakePair();
   bool MakeOne();
   void MakeAtomic(unsigned bits);
-  void Transfer(const StepAddress& address, unsigned bits, uint32_t number, bool loads);
+  void Transfer(const StepAddress& address, unsigned bits, uint32_t number, bool loads,
+                bool extends = false);
   StepAddress Base();
   unsigned VectorBits() const;
 
