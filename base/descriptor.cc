@@ -7,11 +7,6 @@
 
 namespace flowback {
 
-void Descriptor::Close() {
-  if (number_ >= 0) close(number_);
-  number_ = -1;
-}
-
 bool WriteAll(int descriptor, Bytes bytes) {
   while (!bytes.empty()) {
     const ssize_t put = write(descriptor, bytes.data(), bytes.size());

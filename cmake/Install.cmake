@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# cmake --install: program, library, headers, CMake package, manual pages, documents, shell completion.
-# Other projects link flowback::flowback, which is all rooms.
+# cmake --install: program, library, headers, CMake and pkg-config packages, manual pages, documents,
+# shell completion. Other projects link flowback::flowback, which is all rooms.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
@@ -41,6 +41,37 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/flowbackConfigVersion.cma
 install(FILES ${PROJECT_BINARY_DIR}/flowbackConfig.cmake
               ${PROJECT_BINARY_DIR}/flowbackConfigVersion.cmake DESTINATION ${package_dir})
 
+# The same for pkg-config: the archives refer to each other in all directions, so they are one group.
+# Libraries that are named by their path have the last part of it as their name.
+set(archives "")
+set(others "")
+set(packages "")
+foreach(room IN LISTS rooms)
+  string(APPEND archives " -l${room}")
+  get_target_property(libraries ${room} LINK_LIBRARIES)
+  foreach(library IN LISTS libraries)
+    if(library MATCHES "^PkgConfig::(.+)$")
+      list(APPEND packages ${${CMAKE_MATCH_1}_MODULE_NAME})
+    elseif(library MATCHES "^fmt::")
+      list(APPEND packages fmt)
+    elseif(library MATCHES "/lib([A-Za-z0-9_]+)\\.so$")
+      list(APPEND others -l${CMAKE_MATCH_1})
+    elseif(library MATCHES "^[a-z]+$")
+      list(APPEND others -l${library})
+    endif()
+  endforeach()
+endforeach()
+list(REMOVE_DUPLICATES packages)
+list(REMOVE_DUPLICATES others)
+list(JOIN packages " " FLOWBACK_PC_REQUIRES)
+list(JOIN others " " others)
+set(FLOWBACK_PC_LIBS "-Wl,--start-group${archives} -Wl,--end-group ${others} -pthread")
+file(RELATIVE_PATH FLOWBACK_PC_PREFIX /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
+foreach(package flowback flowback_self)
+  configure_file(cmake/${package}.pc.in ${PROJECT_BINARY_DIR}/${package}.pc @ONLY)
+  install(FILES ${PROJECT_BINARY_DIR}/${package}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+endforeach()
+
 install(DIRECTORY include/flowback DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
         FILES_MATCHING PATTERN *.h PATTERN *.def)
 install(TARGETS flowback RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
@@ -49,3 +80,11 @@ install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR} FILES_MATCHING PATTER
 install(DIRECTORY ${PROJECT_BINARY_DIR}/man/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 install(FILES docs/completions/flowback.bash RENAME flowback
         DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+
+add_custom_target(flowback_installed DEPENDS flowback manual_pages)
+add_dependencies(flowback_installed ${rooms})
+foreach(part flowback_tcg flowback_dwarf)
+  if(TARGET ${part})
+    add_dependencies(flowback_installed ${part})
+  endif()
+endforeach()

@@ -23,6 +23,22 @@ missing_packages() {
   done
 }
 
+# apt_get WORD...: waits while another program installs packages, ten minutes at most. Prints the end
+# of what it said where it fails.
+apt_get() {
+  mkdir -p build
+  tries=120
+  while ! as_root env DEBIAN_FRONTEND=noninteractive LC_ALL=C apt-get -q "$@" >build/apt.log 2>&1; do
+    tries=$((tries - 1))
+    if [ "$tries" -eq 0 ] || ! grep -Eq 'Could not get lock|Unable to (lock|acquire)' build/apt.log; then
+      tail -n 20 build/apt.log >&2
+      return 1
+    fi
+    [ "$tries" -ne 119 ] || say "Another program is installing packages: waiting for it, ten minutes at most"
+    sleep "${APT_PAUSE:-5}"
+  done
+}
+
 # install_packages GROUP...: nothing is fetched, and root is not needed, when all is there.
 install_packages() {
   command -v dpkg-query >/dev/null 2>&1 ||
@@ -36,13 +52,10 @@ install_packages() {
   say "Installing with apt-get: $missing"
   [ "$(id -u)" -eq 0 ] || command -v sudo >/dev/null 2>&1 ||
     die "Installing needs root: run this as root, or install sudo"
-  as_root apt-get -q update || die "apt-get update failed: are the network and /etc/apt/sources.list in order?"
+  apt_get update || die "apt-get update failed: are the network and /etc/apt/sources.list in order?"
   # shellcheck disable=SC2086  # a list of words
-  as_root env DEBIAN_FRONTEND=noninteractive apt-get -q -y -o Dpkg::Use-Pty=0 \
-    install --no-install-recommends $missing >build/apt.log 2>&1 || {
-    tail -n 20 build/apt.log >&2
+  apt_get -y -o Dpkg::Use-Pty=0 install --no-install-recommends $missing ||
     die "apt-get could not install: $missing"
-  }
 }
 
 # build PRESET [TARGET...]: configures once, then compiles what changed.

@@ -26,6 +26,22 @@ if grep -rqF -e "$build" -e "$source" "$prefix/lib/cmake" "$prefix"/lib/*/cmake 
   fail "the installed package names the build folder"
 fi
 
+# pkg-config's way. The small library of programs that record themselves needs no other one.
+package_path=$(dirname "$(find "$prefix/lib" -name flowback.pc)")
+of_package() { PKG_CONFIG_PATH=$package_path pkg-config "$@"; }
+if command -v pkg-config >/dev/null; then
+  # shellcheck disable=SC2046  # words
+  "$cxx" -std=c++23 $(of_package --cflags flowback) "$source/samples/use_library/count_by_thread.cc" \
+    -o "$folder/by_package" $(of_package --libs flowback) || fail "building with pkg-config's flowback"
+  case $(of_package --libs flowback_self) in
+    *-lflowback_base*) fail "pkg-config's flowback_self links other rooms" ;;
+  esac
+  # shellcheck disable=SC2046  # words
+  cc $(of_package --cflags flowback_self) "$source/samples/use_library/records_itself.c" \
+    -o "$folder/records_itself" $(of_package --libs flowback_self) ||
+    fail "building with pkg-config's flowback_self"
+fi
+
 # loop: dec rax; jne loop; syscall. Run with three passes, traced from `loop` to the system call:
 printf '\110\377\310\165\373\017\005' >"$folder/code"
 {
@@ -45,6 +61,11 @@ actual=$("$folder/use/count_by_thread" "$folder/trace" "$folder/code" 0x401000)
 actual=$("$prefix/bin/flowback" decode --raw-pt "$folder/trace" \
   --section "$folder/code:0:7:0x401000" --as digest)
 [ "$actual" = "0 $expected" ] || fail "the installed program says '$actual', not '0 $expected'"
+
+if [ -e "$folder/by_package" ]; then
+  actual=$("$folder/by_package" "$folder/trace" "$folder/code" 0x401000)
+  [ "$actual" = "$expected 0" ] || fail "built with pkg-config, the library says '$actual'"
+fi
 
 for program in hello threads; do
   python3 -B "$source/tests/install/samples.py" "$folder/use" "$prefix/bin/flowback" \
