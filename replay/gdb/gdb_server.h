@@ -67,6 +67,7 @@ class GdbServer {
   Replies Frames(std::string_view rest);
   Replies WhetherNeverRan(std::string_view rest);
   std::string RegisterText(const Register& one, const MachineThread& at);
+  bool MustRefuse(size_t number, const MachineThread& at);
 
   // gdb_queries.cc
   Replies Supported(std::string_view rest);
@@ -166,6 +167,7 @@ class GdbServer {
   bool hardware_breaks_ = false;
   bool exec_events_ = false;
   bool is_lldb_ = false;
+  bool was_asked_for_register_ = false;    // one alone
   std::vector<MilestoneKind> milestones_;  // that stop a run
   std::set<EventKind> events_;             // likewise
   bool no_acknowledgements_ = false;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "replay/debug/never_ran.h"
 #include "replay/gdb/gdb_server.h"
@@ -26,7 +27,17 @@ Replies GdbServer::ReadRegisters(std::string_view) {
 Replies GdbServer::ReadRegister(std::string_view rest) {
   const auto number = TakeHex(rest);
   if (!number || *number >= registers_.size()) return {kRefused};
-  return {RegisterText(registers_[*number], view_.machine().At(general()))};
+  const MachineThread at = view_.machine().At(general());
+  if (is_lldb_ && MustRefuse(*number, at)) return {kRefused};
+  return {RegisterText(registers_[*number], at)};
+}
+
+// LLDB takes the mark of an unavailable register for bytes, but an error for what it is. Its first
+// question is whether single registers can be read at all, and that one must get an answer.
+bool GdbServer::MustRefuse(size_t number, const MachineThread& at) {
+  const bool is_first = !std::exchange(was_asked_for_register_, true);
+  return !is_first && registers_[number].name != kFrameRegister &&
+         !view_.values().Register(at, registers_[number].name);
 }
 
 Replies GdbServer::ReadMemory(std::string_view rest) {

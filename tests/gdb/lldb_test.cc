@@ -32,10 +32,10 @@ class LldbTest : public GdbTest {
 TEST_F(LldbTest, StepsAndStopsWhereTheListingSays) {
   ASSERT_NO_FATAL_FAILURE(Record("calls", "-O0"));
   const std::string monitor = "process plugin packet monitor ";
-  const std::string out =
-      Lldb("begin", "thread list\nbreakpoint set -n middle\ncontinue\nbt\n" + monitor + "when\n" +
-                        monitor + "backtrace\nsi\nregister read rip\ndisassemble -c 1 -s $pc\n" +
-                        "continue\ncontinue\ncontinue\nprocess detach\n");
+  const std::string out = Lldb(
+      "begin", "thread list\nbreakpoint set -n middle\ncontinue\nbt\n" + monitor + "when\n" +
+                   monitor + "backtrace\nsi\nregister read rip rax\ndisassemble -c 1 -s $pc\n" +
+                   "continue\ncontinue\ncontinue\nprocess detach\n");
   EXPECT_EQ(Matches(out, "\n(\\* thread #1: tid = \\d+)").size(), 1u) << out;
   EXPECT_EQ(Matches(out, "(stop reason = breakpoint 1.1\n +frame #0: \\w+ program`middle)").size(),
             3u)
@@ -55,6 +55,7 @@ TEST_F(LldbTest, StepsAndStopsWhereTheListingSays) {
   ASSERT_EQ(counter.size(), 1u) << out;
   EXPECT_EQ(counter, Matches(listed.out, "0*([0-9a-f]+)")) << out;
   EXPECT_NE(out.find("->  0x" + counter[0]), std::string::npos) << out;
+  EXPECT_NE(out.find("rax          = error: unavailable"), std::string::npos) << out;
 }
 
 TEST_F(LldbTest, HasAllThreads) {
