@@ -137,6 +137,19 @@ std::string FreedWords(const CrashReport& report) {
                      PlaceWords(frees.calls.front().place));
 }
 
+// " in syscall+0x19, called by Ask (srv.cc:7): the system call getpriority is forbidden".
+std::string ForbiddenWords(const CrashReport& report) {
+  const CrashThread& thread = report.threads.front();
+  std::string words = " in " + PlaceWords(thread.place);
+  if (report.cause && report.cause->function != thread.place.function)
+    words += ", called by " + PlaceWords(*report.cause);
+  const bool is_known = !thread.system_calls.empty() && !thread.system_calls.back().has_returned &&
+                        !thread.system_calls.back().name.empty();
+  return words + (is_known
+                      ? ": the system call " + thread.system_calls.back().name + " is forbidden"
+                      : ": it made a system call that is forbidden");
+}
+
 std::string KindWords(const CrashReport& report) {
   const std::string in = " in " + FaultPlace(report) + CallerOfLibrary(report);
   const std::string own = report.cause ? " in " + PlaceWords(*report.cause) : "";
@@ -162,6 +175,8 @@ std::string KindWords(const CrashReport& report) {
              WhyWords(report);
     case CrashKind::kAbort:
       return (report.aborted ? ": it called abort" + own : own) + MessageWords(report);
+    case CrashKind::kSystemCall:
+      return ForbiddenWords(report);
     case CrashKind::kDivision:
       return in + ": a division by zero, or one whose result has no room";
     default:

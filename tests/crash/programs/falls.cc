@@ -228,7 +228,9 @@ APART int Divide(int a, int b) {
   return a / b;  // CAUSE quotient
 }
 
+volatile int* waits;  // of the parent and its children
 APART int Wait() {
+  *waits = 1;
   for (;;) sink = sink + 1;  // CAUSE outside
 }
 
@@ -263,13 +265,15 @@ void Fall(const char* how) {
 }  // namespace
 
 int main(int, char** words) {
+  waits = static_cast<int*>(
+      mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
   for (char** how = words + 1; *how != nullptr; ++how) {
     fflush(stdout);
     const pid_t child = fork();
     if (child == 0) Fall(*how);
     printf("%s %d\n", *how, child);
     if (strcmp(*how, "outside") == 0) {
-      usleep(20000);
+      for (int tries = 0; *waits == 0 && tries < 10000; ++tries) usleep(1000);
       kill(child, SIGKILL);
     }
     waitpid(child, nullptr, 0);
