@@ -180,7 +180,10 @@ std::string KindWords(const CrashReport& report) {
     case CrashKind::kDivision:
       return in + ": a division by zero, or one whose result has no room";
     default:
-      return AddressWords(report) + in + WhyWords(report);
+      return AddressWords(report) + in + WhyWords(report) +
+             (report.unexplained ? ", whose access is to memory that is there: a process may have "
+                                   "sent the signal"
+                                 : "");
   }
 }
 
@@ -217,9 +220,10 @@ std::string FirstSentence(const CrashReport& report) {
   if (!WasKilled(*report.end))
     return fmt::format("{} exited with {}: no signal killed it.", ThreadWords(first),
                        WEXITSTATUS(report.end->wait_status));
-  return fmt::format(
-      "{} was killed {}by {}{}{}.", ThreadWords(first), report.from_outside ? "from outside " : "",
-      SignalName(WTERMSIG(report.end->wait_status)), KindWords(report), DeadlockWords(report));
+  return fmt::format("{} was killed {}by {}{}{}.", ThreadWords(first),
+                     report.from_outside && !report.unexplained ? "from outside " : "",
+                     SignalName(WTERMSIG(report.end->wait_status)), KindWords(report),
+                     DeadlockWords(report));
 }
 
 }  // namespace flowback::cli

@@ -80,6 +80,7 @@ std::string NameOf(const CrashPlace& frame) {
 
 CrashKind KindOf(const DeathFacts& facts) {
   if (!WIFSIGNALED(facts.end.wait_status)) return CrashKind::kExited;
+  if (facts.was_sent) return CrashKind::kOther;
   switch (WTERMSIG(facts.end.wait_status)) {
     case SIGSEGV:
     case SIGBUS:

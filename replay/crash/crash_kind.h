@@ -13,6 +13,7 @@ namespace flowback {
 // What is known of a death beside the signal.
 struct DeathFacts {
   const ProcessEnd& end;
+  bool was_sent = false;  // a process sent the signal, and not by abort()
   bool has_code = true;   // where the thread stood
   bool on_stack = false;  // the access that failed is relative to the stack or frame pointer
   std::optional<uint64_t> stack_pointer{};

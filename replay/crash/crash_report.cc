@@ -148,9 +148,28 @@ class Reporter {
   }
 
   bool Killed() const { return report_.end && WIFSIGNALED(report_.end->wait_status); }
+  // A process sent the signal: no instruction raised it. Only a core dump tells.
+  bool WasSent() const {
+    if (input_.core == nullptr || !Killed()) return false;
+    const siginfo_t info = DumpedSignal();
+    return info.si_signo == WTERMSIG(report_.end->wait_status) && info.si_code <= 0;
+  }
+  // By the number of the process that sent it, or by what the thread executed last, if that has a
+  // name.
+  bool IsFromOutside(size_t dying, const std::vector<CrashPlace>& frames) {
+    constexpr unsigned kWordBits = 64;
+    const bool has_sender =
+        WasSent() && TraitsOf(input_.machine.At(dying).instruction.mode).bits == kWordBits;
+    if (has_sender) return DumpedSignal().si_pid != input_.core->pid();
+    return !frames.empty() && !frames.front().function.empty() && !SendsItself(frames);
+  }
+  // abort() sends its process the signal.
+  bool IsOfAbort(size_t dying, const std::vector<CrashPlace>& frames) {
+    return WTERMSIG(report_.end->wait_status) == SIGABRT && !IsFromOutside(dying, frames);
+  }
   bool IsFault() const {
     constexpr std::array kFaults = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP};
-    return Killed() &&
+    return Killed() && !WasSent() &&
            std::ranges::find(kFaults, WTERMSIG(report_.end->wait_status)) != kFaults.end();
   }
 
@@ -188,7 +207,19 @@ class Reporter {
     access_ = AccessOf(bytes, address, at.instruction.mode, report_.end->fault_address, input_.core,
                        at.tid);
     if (!access_) return;
-    if (!report_.end->fault_address && IsAccess()) report_.end->fault_address = access_->address;
+    if (!report_.end->fault_address && IsAccess()) {
+      // Nobody tells of an address that failed, and this one is there.
+      uint8_t byte = 0;
+      const auto& accessed = access_->address;
+      report_.unexplained = accessed && !access_->is_store && input_.core != nullptr &&
+                            input_.core->Memory(*accessed, {&byte, 1}) == 1;
+      if (report_.unexplained) {
+        access_.reset();
+        report_.fault.reset();
+        return;
+      }
+      report_.end->fault_address = accessed;
+    }
     report_.writes = access_->is_store;
     for (const FaultOperand& operand : access_->operands)
       report_.operands.push_back({std::string(operand.name), operand.value, operand.is_address});
@@ -229,13 +260,15 @@ class Reporter {
     std::optional<uint64_t> stack_pointer;
     if (input_.core != nullptr)
       stack_pointer = input_.core->StackPointer(report_.threads.front().tid);
-    report_.kind = KindOf({.end = *report_.end,
-                           .has_code = has_code_ || !IsFault(),
-                           .on_stack = access_ && access_->is_stack,
-                           .stack_pointer = stack_pointer,
-                           .frames = frames});
+    report_.kind =
+        KindOf({.end = *report_.end,
+                .was_sent = report_.unexplained || (WasSent() && !IsOfAbort(dying, frames)),
+                .has_code = has_code_ || !IsFault(),
+                .on_stack = access_ && access_->is_stack,
+                .stack_pointer = stack_pointer,
+                .frames = frames});
     report_.depth = frames.size();
-    report_.from_outside = report_.kind == CrashKind::kOther && !SendsItself(frames);
+    report_.from_outside = report_.kind == CrashKind::kOther && IsFromOutside(dying, frames);
     report_.aborted = std::ranges::any_of(frames, [](const CrashPlace& frame) {
       return frame.function == "abort" || frame.function == "__GI_abort";
     });

@@ -156,7 +156,10 @@ struct CrashReport {
   std::vector<size_t> deadlock;
   CrashFrees frees;                       // of kHeap
   std::vector<CrashPlace> returned_last;  // where the chain of values does not tell the cause
-  bool from_outside = false;              // the process did not send itself the signal
+  // The signal is one of a failed access, but the instruction's access is to memory that is there:
+  // a process may have sent the signal.
+  bool unexplained = false;
+  bool from_outside = false;  // the process did not send itself the signal
   bool has_core = false;
   bool core_contradicts = false;  // it is not of this run, or other processes wrote to the memory
 };

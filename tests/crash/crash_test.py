@@ -176,6 +176,17 @@ class Crashes(unittest.TestCase):
             for thread in (first, other):
                 self.assertRegex(json.loads(said)["sentences"][0], f"Deadlock: .* dies {thread['tid']} waits for dies")
 
+    def test_a_signal_that_was_sent(self):
+        """No access failed: none may be told of."""
+        for build in PROGRAMS:
+            told = self.crash(self.record(build, "sent"))
+            self.assertEqual(told["signal"], "SIGSEGV")
+            if not told["has_core"]:
+                self.skipTest("this machine writes no core dump of the program where it can be read")
+            self.assertEqual((told["kind"], told["fault"], told["fault_address"]), ("signal", None, None))
+            self.assertIn("Spin", told["sentence"])
+            self.assertTrue(told["unexplained"] or told["from_outside"], told["sentence"])
+
     def test_system_calls(self):
         told = self.crash(self.record("optimised", "race"))
         if not told["has_core"]:

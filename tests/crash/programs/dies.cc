@@ -179,6 +179,18 @@ int Deadlock() {
   return 0;
 }
 
+// Its child sends it the signal of a failed access, while no access fails.
+APART int Spin(volatile int* at) {
+  for (;;) sink = sink + *at;
+}
+int Sent() {
+  const int parent = getpid();
+  if (fork() != 0) return Spin(&zero);
+  usleep(100000);
+  kill(parent, SIGSEGV);
+  return 0;
+}
+
 void Handler(int) {
   sink = *static_cast<volatile int*>(nullptr);  // FAULT handler
 }
@@ -205,6 +217,7 @@ int main(int, char** words) {
   if (strcmp(how, "thread") == 0) return AbortInThread();
   if (strcmp(how, "race") == 0) return OtherThread();
   if (strcmp(how, "deadlock") == 0) return Deadlock();
+  if (strcmp(how, "sent") == 0) return Sent();
   if (strcmp(how, "handler") == 0) return InHandler();
   if (strcmp(how, "killed") == 0) raise(SIGKILL);
   return strcmp(how, "exit") == 0 ? 3 : 0;
