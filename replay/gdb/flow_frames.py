@@ -216,6 +216,13 @@ def read_program_again():
             gdb.execute(words, to_string=True)
 
 
+def before_monitor():
+    """The command is about the thread that the user looks at."""
+    if is_replay():
+        inferior, lwp, _ = gdb.selected_thread().ptid
+        gdb.execute("maintenance packet qFlowbackMonitorOf:p%x.%x" % (inferior, lwp), to_string=True)
+
+
 def look_again():
     """`monitor goto` moves the machine under gdb, which must ask again. The frame that the user chose
     stays the chosen one, if nothing has moved."""
@@ -331,6 +338,7 @@ def stopped(_event):
 
 flowback_history = History()
 BeforeFinish()
+gdb.execute("define hook-monitor\npython before_monitor()\nend", to_string=True)
 gdb.execute("define hookpost-monitor\npython look_again()\nend", to_string=True)
 gdb.execute("define hook-finish\nflowback-before-finish\nend", to_string=True)
 for target in ("remote", "extended-remote"):

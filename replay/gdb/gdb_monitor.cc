@@ -52,6 +52,7 @@ Replies GdbServer::Monitor(std::string_view rest) {
   const auto line = BytesOfHex(rest);
   if (!line) return {kRefused};
   const std::string text = MonitorText(std::string(symbols::Trimmed(*line)));
+  monitored_.reset();
   // Replies of any length come as output.
   Replies replies;
   constexpr size_t kPart = kMostPacketBytes / 4;
@@ -59,6 +60,12 @@ Replies GdbServer::Monitor(std::string_view rest) {
     replies.push_back("O" + HexOf(std::string_view(text).substr(at, kPart)));
   replies.push_back("OK");
   return replies;
+}
+
+Replies GdbServer::MonitorOf(std::string_view rest) {
+  bool all = false;
+  monitored_ = TakeThread(rest, all);
+  return {monitored_ ? "OK" : kRefused};
 }
 
 std::string GdbServer::MonitorText(const std::string& line) {
@@ -89,8 +96,7 @@ std::string GdbServer::MonitorGoto(const std::string& words) {
   if (Status status = view_.input().go_to(words, general()); !status)
     return fmt::format("flowback: {}\n  try: {}\n", status.error().message(),
                        status.error().remedy());
-  general_ = view_.machine().current();
-  return MonitorWhen({});
+  return view_.WhenText(view_.machine().current()) + "\n";
 }
 
 std::string GdbServer::MonitorVisits(const std::string& words) {

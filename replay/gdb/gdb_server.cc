@@ -42,6 +42,7 @@ const std::vector<GdbServer::Handler>& GdbServer::Handlers() {
       {"qAttached", &GdbServer::Attached},
       {"qSymbol:", &GdbServer::Acknowledge},
       {"qRcmd,", &GdbServer::Monitor},
+      {"qFlowbackMonitorOf:", &GdbServer::MonitorOf},
       {"qFlowbackFrames:", &GdbServer::Frames},
       {"qFlowbackNeverRan:", &GdbServer::WhetherNeverRan},
       {"vCont?", &GdbServer::ResumeActions},

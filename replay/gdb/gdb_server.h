@@ -122,6 +122,7 @@ class GdbServer {
 
   // gdb_monitor.cc: `monitor` of the user.
   Replies Monitor(std::string_view rest);
+  Replies MonitorOf(std::string_view rest);
   std::string MonitorText(const std::string& line);
   std::string MonitorHelp(const std::string& words);
   std::string MonitorWhen(const std::string& words);
@@ -147,14 +148,17 @@ class GdbServer {
   std::string IdText(size_t thread) const;
   // Takes a thread's number from the front. Empty: bad, or none such; `all` is set for -1 and 0.
   std::optional<size_t> TakeThread(std::string_view& text, bool& all) const;
-  // The thread that registers are asked of.
-  size_t general() const { return general_; }
+  // The thread that registers are asked of; during a `monitor` command the one that it is about.
+  size_t general() const { return monitored_.value_or(general_); }
 
   MachineView view_;
   GdbFiles files_;
   CodeMode mode_;
   std::vector<Register> registers_;
-  size_t general_ = 0;
+  size_t general_ = 0;  // by Hg, or that stopped last: the client changes it, and nobody else
+  // The thread that the next `monitor` command is about. gdb does not say which one its user looks
+  // at: where it knows the registers of that one, it last asked for those of another.
+  std::optional<size_t> monitored_;
   std::optional<size_t> resumed_;  // by Hc; empty: all
   // Asked for with T since the last stop. Before gdb goes on with the step of one thread while all
   // of them may run, it asks whether that one is alive, and nothing else tells which one it means.

@@ -82,11 +82,12 @@ class Elsewhere(unittest.TestCase):
         os.mkdir(cls.there)
         os.mkdir(os.path.join(cls.here, "jörg's sources"))
         cls.build()
-        run([FLOWBACK, "record", "-q", "-o", "r.data", "--", "./program"], cls.here)
+        # As long a name as the bundle's: texts that have it are wrapped.
+        run([FLOWBACK, "record", "-q", "-o", "long.data", "--", "./program"], cls.here)
         # The recorder keeps images; what it did not keep is found where it is.
-        shutil.rmtree(os.path.join(cls.here, "r.data.images"))
-        cls.before = [cls.say(words, "r.data", cls.here) for words in COMMANDS]
-        cls.packed = run([FLOWBACK, "pack", "r.data", "-o", "../there/r.tar.zst"], cls.here).stdout
+        shutil.rmtree(os.path.join(cls.here, "long.data.images"))
+        cls.before = [cls.say(words, "long.data", cls.here) for words in COMMANDS]
+        cls.packed = run([FLOWBACK, "pack", "long.data", "-o", "../there/r.tar.zst"], cls.here).stdout
         shutil.rmtree(cls.here)
 
     @classmethod
@@ -128,16 +129,16 @@ class Elsewhere(unittest.TestCase):
             self.assertEqual(os.listdir(temporary), [])
 
     def test_all_of_it_is_told(self):
-        self.assertRegex(self.packed, r"^\.\./there/r\.tar\.zst has \d+ files of r\.data in [\d.]+ [kM]B")
+        self.assertRegex(self.packed, r"^\.\./there/r\.tar\.zst has \d+ files of long\.data in [\d.]+ [kM]B")
         told = json.loads(run([FLOWBACK, "info", "--json", "r.tar.zst"], self.there).stdout)
         self.assertEqual(told["input"], "r.tar.zst")
         names = [member["name"] for member in told["bundle"]["members"]]
-        self.assertEqual(told["bundle"]["input"], "r.data")
-        for wanted in (r"recording/r\.data", r"recording/r\.data\.images/p\d+-libadd\.so", r"root/.*/program\.c",
+        self.assertEqual(told["bundle"]["input"], "long.data")
+        for wanted in (r"recording/long\.data", r"recording/long\.data\.images/p\d+-libadd\.so", r"root/.*/program\.c",
                        r"root/.*/jörg's sources/library\.c", r"root/usr/lib/debug/.*"):
             self.assertTrue(any(re.fullmatch(wanted, name) for name in names), (wanted, names))
         text = run([FLOWBACK, "info", "r.tar.zst"], self.there).stdout
-        self.assertIn("bundle of r.data by flowback", text)
+        self.assertIn("bundle of long.data by flowback", text)
         for name in names:
             self.assertIn(name, text)
         # As many files and bytes as `pack` told of, the manifest, the index.

@@ -327,6 +327,7 @@ TEST_F(ServerTest, AnswersRubbish) {
                                                "qXfer:btrace:read:",
                                                "Qbtrace",
                                                "qFlowbackFrames:",
+                                               "qFlowbackMonitorOf:",
                                                "vFile:open:",
                                                "vFile:pread:",
                                                "b",
