@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include <sys/wait.h>
 
+#include <memory>
 #include <utility>
 
 #include "cli/crash/crash_options.h"
 #include "cli/crash/crash_text.h"
+#include "cli/crash/stored_core.h"
 #include "cli/reading/reading_job.h"
 #include "cli/replay/opened_replay.h"
 #include "cli/text/status.h"
@@ -26,9 +28,10 @@ const ProcessEnd* EndOf(const Recording& recording, int32_t pid) {
   return nullptr;
 }
 
-// The process, and its core dump where none is named and the recording knows of one that is still
-// there.
-ReplayOptions OptionsFor(const CrashWords& words, const Recording& recording) {
+// The process, and its core dump where none is named: the one that the recording knows of, if it is
+// still there, else the one that systemd keeps in `stored`.
+ReplayOptions OptionsFor(const CrashWords& words, const Recording& recording,
+                         std::unique_ptr<StoredCore>& stored) {
   ReplayOptions options;
   options.reader = words.reader;
   options.pid = words.pid;
@@ -36,7 +39,13 @@ ReplayOptions OptionsFor(const CrashWords& words, const Recording& recording) {
   if (end == nullptr) return options;
   options.pid = end->pid;
   std::vector<std::string>& cores = options.reader.search.cores;
-  if (cores.empty() && HasNotedCore(*end)) cores.push_back(end->core);
+  if (!cores.empty()) return options;
+  if (HasNotedCore(*end)) {
+    cores.push_back(end->core);
+  } else if (WIFSIGNALED(end->wait_status) && words.reader.bundle == nullptr) {
+    stored = StoredCore::Of(*end);
+    if (stored != nullptr && IsCoreOf(stored->path(), *end)) cores.push_back(stored->path());
+  }
   return options;
 }
 
@@ -51,7 +60,8 @@ Status Tell(const CrashWords& words, OpenedReplay& replay, Output& output) {
 }
 
 int CrashOf(const CrashWords& words, Recording recording) {
-  const ReplayOptions options = OptionsFor(words, recording);
+  std::unique_ptr<StoredCore> stored;
+  const ReplayOptions options = OptionsFor(words, recording, stored);
   OpenedReplay replay(options, std::move(recording));
   if (Status status = replay.Prepare(); !status) return Report(status.error());
   if (Status status = replay.OpenMachine(); !status) return replay.EndWithout(status.error());

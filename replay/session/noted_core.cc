@@ -8,13 +8,15 @@
 
 namespace flowback {
 
-bool HasNotedCore(const ProcessEnd& end) {
+bool IsCoreOf(const std::string& path, const ProcessEnd& end) {
   std::error_code failed;
-  if (!std::filesystem::is_regular_file(end.core, failed)) return false;
-  const auto file = MappedFile::Open(end.core);
+  if (!std::filesystem::is_regular_file(path, failed)) return false;
+  const auto file = MappedFile::Open(path);
   if (!file) return false;
-  const Result<CoreFile> core = ReadCore((*file)->bytes(), end.core);
+  const Result<CoreFile> core = ReadCore((*file)->bytes(), path);
   return core && core->pid == end.pid;
 }
+
+bool HasNotedCore(const ProcessEnd& end) { return IsCoreOf(end.core, end); }
 
 }  // namespace flowback

@@ -200,6 +200,42 @@ class Crashes(unittest.TestCase):
             calls = [i for i, line in enumerate(listed) if line.endswith(" syscall")]
             self.assertEqual([call["number"] for call in thread["system_calls"]], calls[-count:])
 
+    def test_a_core_dump_that_systemd_keeps(self):
+        """A coredumpctl of our own gives a dump back where the recorder noted none that is still there."""
+        path = self.record("unoptimised", "null")
+        core = self.core_of(path)
+        if core is None:
+            self.skipTest("this machine writes no core dump of the program where it can be read")
+        stored = os.path.join(self.folder, "stored")
+        os.mkdir(stored)
+        program = os.path.join(stored, "coredumpctl")
+        with open(program, "w", encoding="utf-8") as file:
+            file.write('#!/bin/sh\necho "$*" >"$STORED/asked"\n'
+                       'for word; do case $word in --output=*) cp "$STORED/dump" "${word#--output=}" ;; esac; done\n')
+        os.chmod(program, 0o755)
+        kept = {name: os.environ.get(name) for name in ("PATH", "STORED", "TMPDIR")}
+        temporary = os.path.join(stored, "temporary")
+        os.mkdir(temporary)
+        os.environ.update(PATH=stored + ":" + kept["PATH"], STORED=stored, TMPDIR=temporary)
+        os.rename(core, core + ".kept")
+        shutil.copy(core + ".kept", os.path.join(stored, "dump"))
+        try:
+            told = self.crash(path)
+            self.assertTrue(told["has_core"])
+            self.assertEqual(told["why"]["value"], "0x0")
+            with open(os.path.join(stored, "asked"), encoding="utf-8") as file:
+                self.assertTrue(file.read().endswith(f" dump {told['threads'][0]['tid']}\n"))
+            # Another process' dump is not taken, nor is none at all.
+            self.assertFalse(self.crash(self.record("unoptimised", "exit"))["has_core"])
+            with open(os.path.join(stored, "dump"), "wb") as file:
+                file.write(b"no dump")
+            self.assertFalse(self.crash(path)["has_core"])
+            self.assertEqual(os.listdir(temporary), [])
+        finally:
+            os.rename(core + ".kept", core)
+            for name, value in kept.items():
+                os.environ.pop(name) if value is None else os.environ.update({name: value})
+
     def core_of(self, path):
         ends = json.loads(run([FLOWBACK, "info", "--json", path], self.folder).stdout)["ends"]
         core = ends[0]["core"]
