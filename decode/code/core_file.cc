@@ -21,8 +21,6 @@
 namespace flowback {
 namespace {
 
-constexpr uint32_t kOverflow = 0xffff;  // PN_XNUM: the number of headers stands elsewhere
-
 template <class T>
 std::optional<T> Load(Bytes bytes, uint64_t offset) {
   T value;
@@ -114,14 +112,10 @@ class Reader {
     return {};
   }
 
-  // With more headers than e_phnum can say, the first section header tells their number.
   Result<uint64_t> HeaderCount() {
-    if (header_.e_phnum != kOverflow) return uint64_t{header_.e_phnum};
-    const size_t at = is_32() ? offsetof(Elf32_Shdr, sh_info) : offsetof(Elf64_Shdr, sh_info);
+    if (const auto count = CoreProgramCount(bytes_)) return *count;
     const size_t size = is_32() ? sizeof(Elf32_Shdr) : sizeof(Elf64_Shdr);
-    const Bytes section = Slice(bytes_, header_.e_shoff, size);
-    if (section.size() != size) return Cut("a section header", header_.e_shoff + size);
-    return *CoreNumber(section, at, sizeof(uint32_t));
+    return Cut("a section header", header_.e_shoff + size);
   }
 
   Status ReadProgramHeaders() {

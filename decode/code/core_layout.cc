@@ -123,6 +123,20 @@ std::optional<Elf64_Ehdr> CoreHeader(Bytes core) {
   return header;
 }
 
+std::optional<uint64_t> CoreProgramCount(Bytes core) {
+  const auto header = CoreHeader(core);
+  if (!header) return std::nullopt;
+  if (header->e_phnum != kCountElsewhere) return header->e_phnum;
+  if (header->e_shoff > core.size()) return std::nullopt;
+  const Bytes sections = core.subspan(header->e_shoff);
+  if (core[EI_CLASS] != ELFCLASS32) {
+    const auto section = At<Elf64_Shdr>(sections, 0);
+    return section ? std::optional<uint64_t>(section->sh_info) : std::nullopt;
+  }
+  const auto section = At<Elf32_Shdr>(sections, 0);
+  return section ? std::optional<uint64_t>(section->sh_info) : std::nullopt;
+}
+
 std::optional<Elf64_Phdr> CoreProgram(Bytes core, uint64_t offset, bool is_32) {
   if (!is_32) return At<Elf64_Phdr>(core, offset);
   const auto read = At<Elf32_Phdr>(core, offset);

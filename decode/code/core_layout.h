@@ -48,6 +48,10 @@ std::optional<uint64_t> CoreNumber(Bytes bytes, uint64_t offset, size_t size);
 
 // The headers of a file of either class, as of 64 bits. Empty: the file ends before.
 std::optional<Elf64_Ehdr> CoreHeader(Bytes core);
+// How many program headers there are. With more than the ELF header has room for, the first section
+// header tells, and the ELF header has kCountElsewhere. Empty: the file ends before.
+constexpr uint16_t kCountElsewhere = PN_XNUM;
+std::optional<uint64_t> CoreProgramCount(Bytes core);
 std::optional<Elf64_Phdr> CoreProgram(Bytes core, uint64_t offset, bool is_32);
 
 }  // namespace flowback

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// What is kept of a dump is at most its own size: a damaged dump may name the same bytes in each of
+// tens of thousands of headers, and is refused.
 #include "replay/session/redacted_core.h"
 
 #include <elf.h>
@@ -7,6 +9,7 @@
 #include <cstring>
 #include <optional>
 
+#include "base/hex.h"
 #include "decode/code/core_file.h"
 #include "decode/code/core_layout.h"
 #include "decode/code/elf_file.h"
@@ -58,10 +61,13 @@ Elf32_Ehdr Narrowed(const Elf64_Ehdr& header) {
   narrow.e_machine = header.e_machine;
   narrow.e_version = header.e_version;
   narrow.e_phoff = static_cast<Elf32_Off>(header.e_phoff);
+  narrow.e_shoff = static_cast<Elf32_Off>(header.e_shoff);
   narrow.e_flags = header.e_flags;
   narrow.e_ehsize = header.e_ehsize;
   narrow.e_phentsize = header.e_phentsize;
   narrow.e_phnum = header.e_phnum;
+  narrow.e_shentsize = header.e_shentsize;
+  narrow.e_shnum = header.e_shnum;
   return narrow;
 }
 
@@ -83,41 +89,68 @@ void PutAt(std::vector<uint8_t>& out, size_t at, const T& value) {
 
 class CoreRedaction {
  public:
-  CoreRedaction(Bytes core, const CoreLayout& layout)
-      : core_(core), layout_(layout), header_(*CoreHeader(core)) {}
+  CoreRedaction(Bytes core, const CoreLayout& layout, const std::string& name)
+      : core_(core), layout_(layout), name_(name), header_(*CoreHeader(core)) {}
 
-  std::vector<uint8_t> Make() {
-    for (unsigned i = 0; i < header_.e_phnum; ++i)
-      if (const auto program = Program(i)) programs_.push_back(*program);
-    for (const Elf64_Phdr& program : programs_)
-      if (program.p_type == PT_NOTE)
-        ReadStacks(Part(core_, program.p_offset, program.p_filesz), layout_, stacks_);
-    Elf64_Ehdr header = header_;
-    const size_t header_size = is_32() ? sizeof(Elf32_Ehdr) : sizeof header;
-    const size_t row = is_32() ? sizeof(Elf32_Phdr) : sizeof(Elf64_Phdr);
-    header.e_phoff = header_size;
-    header.e_phentsize = static_cast<Elf64_Half>(row);
-    header.e_phnum = static_cast<Elf64_Half>(programs_.size());
-    header.e_shoff = header.e_shnum = header.e_shstrndx = 0;
-    out_.resize(header_size + programs_.size() * row);
-    for (Elf64_Phdr& program : programs_) Keep(program);
-    is_32() ? PutAt(out_, 0, Narrowed(header)) : PutAt(out_, 0, header);
+  Result<std::vector<uint8_t>> Make() {
+    ReadPrograms();
+    out_.resize(header_size() + programs_.size() * row_size());
+    PutHeader();
     for (size_t i = 0; i < programs_.size(); ++i) {
-      const size_t at = header_size + i * row;
+      if (Status kept = Keep(programs_[i], i); !kept) return Fail(kept.error());
+      const size_t at = header_size() + i * row_size();
       is_32() ? PutAt(out_, at, Narrowed(programs_[i])) : PutAt(out_, at, programs_[i]);
     }
     return std::move(out_);
   }
 
  private:
-  std::optional<Elf64_Phdr> Program(unsigned number) const {
-    return CoreProgram(core_, header_.e_phoff + uint64_t{number} * header_.e_phentsize, is_32());
+  bool is_32() const { return layout_.word == sizeof(uint32_t); }
+  size_t header_size() const { return is_32() ? sizeof(Elf32_Ehdr) : sizeof(Elf64_Ehdr); }
+  size_t row_size() const { return is_32() ? sizeof(Elf32_Phdr) : sizeof(Elf64_Phdr); }
+  uint64_t HeaderAt(size_t number) const {
+    return header_.e_phoff + uint64_t{number} * header_.e_phentsize;
   }
 
-  bool is_32() const { return layout_.word == sizeof(uint32_t); }
+  void ReadPrograms() {
+    const uint64_t count = CoreProgramCount(core_).value_or(0);
+    for (uint64_t i = 0; i < count; ++i)
+      if (const auto program = CoreProgram(core_, HeaderAt(i), is_32()))
+        programs_.push_back(*program);
+    for (const Elf64_Phdr& program : programs_)
+      if (program.p_type == PT_NOTE)
+        ReadStacks(Part(core_, program.p_offset, program.p_filesz), layout_, stacks_);
+    std::ranges::sort(stacks_.pointers);
+  }
+
+  // The program headers follow it, and a section header where it takes one to tell their number.
+  void PutHeader() {
+    Elf64_Ehdr header = header_;
+    header.e_phoff = header_size();
+    header.e_phentsize = static_cast<Elf64_Half>(row_size());
+    header.e_shoff = header.e_shnum = header.e_shentsize = header.e_shstrndx = 0;
+    header.e_phnum = kCountElsewhere;
+    if (programs_.size() < kCountElsewhere) {
+      header.e_phnum = static_cast<Elf64_Half>(programs_.size());
+    } else {
+      header.e_shnum = 1;
+      header.e_shoff = out_.size();
+      header.e_shentsize = is_32() ? sizeof(Elf32_Shdr) : sizeof(Elf64_Shdr);
+      PutCount(header);
+    }
+    is_32() ? PutAt(out_, 0, Narrowed(header)) : PutAt(out_, 0, header);
+  }
+  void PutCount(const Elf64_Ehdr& header) {
+    out_.resize(header.e_shoff + header.e_shentsize);
+    const auto count = static_cast<uint32_t>(programs_.size());
+    Elf32_Shdr narrow{};
+    Elf64_Shdr section{};
+    narrow.sh_info = section.sh_info = count;
+    is_32() ? PutAt(out_, header.e_shoff, narrow) : PutAt(out_, header.e_shoff, section);
+  }
 
   // What of it stays, as the program header tells it then.
-  void Keep(Elf64_Phdr& program) {
+  Status Keep(Elf64_Phdr& program, size_t number) {
     const Bytes content = Part(core_, program.p_offset, program.p_filesz);
     Bytes kept;
     if (program.p_type == PT_NOTE) {
@@ -131,27 +164,39 @@ class CoreRedaction {
     } else if (LooksLikeElf(content)) {
       kept = Part(content, 0, kPage);
     }
+    if (kept.size() > left_) return Repeated(program, number);
+    left_ -= kept.size();
+    // Less than a page has no place that debuggers could map.
+    if (kept.size() >= kPage) out_.resize((out_.size() + kPage - 1) / kPage * kPage);
     program.p_offset = out_.size();
     program.p_filesz = kept.size();
     out_.insert(out_.end(), kept.begin(), kept.end());
-    out_.resize((out_.size() + kPage - 1) / kPage * kPage);
+    return {};
+  }
+  Status Repeated(const Elf64_Phdr& program, size_t number) const {
+    return Fail(Error(ErrorCode::kUnreadable,
+                      name_ +
+                          ": damaged core dump: it names bytes more than once, again for the "
+                          "memory at " +
+                          Hex(program.p_vaddr))
+                    .At(HeaderAt(number))
+                    .Remedy("get an undamaged copy of the dump, or pack with --no-core"));
   }
 
   // Where in it the lowest stack that is in use begins, to a page.
   std::optional<uint64_t> StackIn(const Elf64_Phdr& program) const {
     if (program.p_type != PT_LOAD) return std::nullopt;
-    std::optional<uint64_t> lowest;
-    for (const uint64_t pointer : stacks_.pointers) {
-      if (pointer < program.p_vaddr || pointer - program.p_vaddr >= program.p_filesz) continue;
-      const uint64_t within = pointer - program.p_vaddr;
-      const uint64_t begin = (within - std::min(within, kBelowStack)) / kPage * kPage;
-      lowest = std::min(lowest.value_or(begin), begin);
-    }
-    return lowest;
+    const auto lowest = std::ranges::lower_bound(stacks_.pointers, program.p_vaddr);
+    if (lowest == stacks_.pointers.end() || *lowest - program.p_vaddr >= program.p_filesz)
+      return std::nullopt;
+    const uint64_t within = *lowest - program.p_vaddr;
+    return (within - std::min(within, kBelowStack)) / kPage * kPage;
   }
 
   Bytes core_;
+  uint64_t left_ = core_.size();  // of what may be kept
   const CoreLayout& layout_;
+  const std::string& name_;
   const Elf64_Ehdr header_;
   std::vector<Elf64_Phdr> programs_;
   Stacks stacks_;
@@ -163,7 +208,7 @@ class CoreRedaction {
 Result<std::vector<uint8_t>> RedactCore(Bytes core, const std::string& name) {
   const Result<CoreFile> read = ReadCore(core, name);
   if (!read) return Fail(read.error());
-  return CoreRedaction(core, *CoreLayoutOf(read->mode)).Make();
+  return CoreRedaction(core, *CoreLayoutOf(read->mode), name).Make();
 }
 
 }  // namespace flowback

@@ -84,6 +84,47 @@ TEST(RedactedCore, HasStacksAndNoOtherMemory) {
   EXPECT_EQ(after->Read(SomeCore::kFile, word, 4), 4u);
 }
 
+// Hundreds of segments that all name the memory of the first one.
+TEST(RedactedCore, HasNoByteOfTheDumpTwice) {
+  constexpr size_t kSegments = 300, kHeader = 64, kRow = 56;
+  CoreSpec spec;
+  for (uint64_t i = 0; i < kSegments; ++i)
+    spec.segments.push_back({.address = 0x10000000 + (i << 16), .bytes = {}, .size = 4096});
+  spec.segments[0].bytes.assign(2 * SomeCore::kPage, 1);
+  SomeCore::Put(
+      "\x7f"
+      "ELF",
+      spec.segments[0].bytes, 0);
+  std::vector<uint8_t> bytes = WriteCore(spec);
+  constexpr ptrdiff_t kFirst = kHeader + kRow, kOffset = 8, kSize = 32;
+  for (ptrdiff_t i = 1; i < ptrdiff_t{kSegments}; ++i)
+    for (const ptrdiff_t field : {kOffset, kSize})
+      std::copy_n(bytes.begin() + kFirst + field, 8,
+                  bytes.begin() + kFirst + i * ptrdiff_t{kRow} + field);
+  ASSERT_TRUE(ReadCore(bytes, "core"));
+  const auto redacted = RedactCore(bytes, "core");
+  ASSERT_FALSE(redacted) << redacted->size() << " of " << bytes.size();
+  EXPECT_TRUE(redacted.error().message().contains("more than once")) << redacted.error().message();
+}
+
+// As where there are more headers than the ELF header has room for.
+TEST(RedactedCore, CountsHeadersWhereTheDumpDoes) {
+  CoreSpec spec;
+  spec.count_elsewhere = true;
+  spec.segments.resize(70'000);
+  for (uint64_t i = 0; i < spec.segments.size(); ++i)
+    spec.segments[i] = {.address = 0x10000000 + (i << 12), .bytes = {}, .size = 4096};
+  for (const size_t segments : {70'000u, 2u}) {
+    spec.segments.resize(segments);
+    const auto redacted = RedactCore(WriteCore(spec), "core");
+    ASSERT_TRUE(redacted) << redacted.error().message();
+    const auto after = ReadCore(*redacted, "core");
+    ASSERT_TRUE(after) << after.error().message();
+    EXPECT_EQ(after->segments.size(), spec.segments.size());
+    EXPECT_EQ(after->tids, spec.tids);
+  }
+}
+
 TEST(RedactedCore, IsOfWholeCoresOnly) {
   const SomeCore core;
   for (size_t size = 0; size < core.bytes.size(); size += 97) {
