@@ -55,7 +55,8 @@ EndCore::EndCore(std::shared_ptr<const MappedFile> file, CoreFile core)
   const Bytes bytes = file_->bytes();
   const auto header = CoreHeader(bytes);
   const bool is_32 = layout_->word == sizeof(uint32_t);
-  for (uint64_t i = 0; header && i < header->e_phnum; ++i) {
+  const uint64_t count = CoreProgramCount(bytes).value_or(0);
+  for (uint64_t i = 0; header && i < count; ++i) {
     const auto program = CoreProgram(bytes, header->e_phoff + i * header->e_phentsize, is_32);
     if (program && program->p_type == kNotes)
       ReadNotes(PartOf(bytes, program->p_offset, program->p_filesz));
@@ -98,17 +99,23 @@ void EndCore::ReadThreadPointer(uint32_t type, Bytes content, int32_t tid) {
 bool EndCore::IsPrivate(uint64_t address) const {
   uint8_t byte = 0;
   if (Memory(address, {&byte, 1}) != 1) return false;
-  const uint64_t thread_header = ThreadHeader(mode());
-  for (const auto& [tid, pointer] : thread_pointers_)
-    if (address - pointer + kKernelWrites < 2 * kKernelWrites &&
-        (address < pointer || address >= pointer + thread_header))
-      return false;
+  if (IsNearThreadPointer(address)) return false;
   const CoreMappedFile* file = core_.FileAt(address);
   if (file != nullptr) return code_files_.contains(file->path);
   const bool is_emulators = core_.files.empty() && signal_.empty();
   if (is_emulators || thread_pointers_.size() == registers_.size()) return true;
   const CoreSegment* segment = core_.SegmentAt(address);
-  return segment != nullptr && std::ranges::find(stacks_, segment->address) != stacks_.end();
+  return segment != nullptr && std::ranges::binary_search(stacks_, segment->address);
+}
+
+// A damaged dump may tell of tens of thousands of threads.
+bool EndCore::IsNearThreadPointer(uint64_t address) const {
+  const auto above = std::ranges::upper_bound(pointers_, address);
+  if (above != pointers_.end() && *above - address <= kKernelWrites) return true;
+  const uint64_t header = ThreadHeader(mode());
+  if (address < header) return false;
+  const auto behind = std::ranges::upper_bound(pointers_, address - header);
+  return behind != pointers_.begin() && address - *std::prev(behind) < kKernelWrites;
 }
 
 uint64_t EndCore::signal_address() const {
@@ -163,6 +170,9 @@ void EndCore::FindPrivateMemory() {
     if (const CoreSegment* segment = stack ? core_.SegmentAt(*stack) : nullptr)
       stacks_.push_back(segment->address);
   }
+  for (const auto& [tid, pointer] : thread_pointers_) pointers_.push_back(pointer);
+  std::ranges::sort(pointers_);
+  std::ranges::sort(stacks_);
   for (const CoreSegment& segment : core_.segments)
     if (const CoreMappedFile* file = core_.FileAt(segment.address); file && segment.executable)
       code_files_.insert(file->path);

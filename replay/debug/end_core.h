@@ -66,6 +66,8 @@ class EndCore {
   void ReadNotes(Bytes notes);
   void ReadThreadPointer(uint32_t type, Bytes content, int32_t tid);
   void FindPrivateMemory();
+  // Where thread-local variables and what the kernel writes for a thread may be.
+  bool IsNearThreadPointer(uint64_t address) const;
 
   std::shared_ptr<const MappedFile> file_;
   CoreFile core_;
@@ -73,7 +75,8 @@ class EndCore {
   Bytes signal_;
   int32_t killed_tid_ = -1;
   std::map<int32_t, uint64_t> thread_pointers_;
-  std::vector<uint64_t> stacks_;        // addresses of the memory that the threads' stacks are in
+  std::vector<uint64_t> pointers_;      // those, sorted
+  std::vector<uint64_t> stacks_;        // addresses of the memory of the threads' stacks, sorted
   std::set<std::string> code_files_;    // programs and libraries
   std::map<int32_t, Bytes> registers_;  // by thread, as the kernel's struct has them
 };
