@@ -30,7 +30,7 @@ apt_get() {
   tries=120
   while ! as_root env DEBIAN_FRONTEND=noninteractive LC_ALL=C apt-get -q "$@" >build/apt.log 2>&1; do
     tries=$((tries - 1))
-    if [ "$tries" -eq 0 ] || ! grep -Eq 'Could not get lock|Unable to (lock|acquire)' build/apt.log; then
+    if [ "$tries" -eq 0 ] || ! grep -q 'Could not get lock' build/apt.log; then
       tail -n 20 build/apt.log >&2
       return 1
     fi

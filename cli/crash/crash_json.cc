@@ -164,7 +164,8 @@ std::string CrashJson(const CrashReport& report, Session& session) {
   json["depth"] = report.depth;
   json["frees"] = report.kind == CrashKind::kHeap ? FreesJson(report.frees) : Json(nullptr);
   json["returned_last"] = ListOf(report.returned_last, PlaceJson);
-  json["from_outside"] = report.from_outside && !report.unexplained;
+  json["from_outside"] = report.from_outside;
+  json["refused"] = report.refused;
   json["unexplained"] = report.unexplained;
   json["core_stack"] = report.core_stack ? CoreStackJson(*report.core_stack) : Json(nullptr);
   json["recursion"] = report.recursion;

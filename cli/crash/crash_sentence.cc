@@ -150,6 +150,22 @@ std::string ForbiddenWords(const CrashReport& report) {
                       : ": it made a system call that is forbidden");
 }
 
+// Of a signal of a failed access, where the memory is there.
+std::string UnexplainedWords(const CrashReport& report) {
+  if (report.refused)
+    return ": the memory is there, but the processor refused the access, as where it is not "
+           "aligned";
+  return report.unexplained
+             ? ". The memory that it accessed is there: somebody sent the signal, or "
+               "the access was not aligned"
+             : "";
+}
+
+std::string EndedWords(const CrashReport& report) {
+  if (report.terminated) return ": it called std::terminate";
+  return report.aborted ? ": it called abort" : "";
+}
+
 std::string KindWords(const CrashReport& report) {
   const std::string in = " in " + FaultPlace(report) + CallerOfLibrary(report);
   const std::string own = report.cause ? " in " + PlaceWords(*report.cause) : "";
@@ -174,16 +190,13 @@ std::string KindWords(const CrashReport& report) {
       return ": a function found its stack frame overwritten" + own + MessageWords(report) +
              WhyWords(report);
     case CrashKind::kAbort:
-      return (report.aborted ? ": it called abort" + own : own) + MessageWords(report);
+      return EndedWords(report) + own + MessageWords(report);
     case CrashKind::kSystemCall:
       return ForbiddenWords(report);
     case CrashKind::kDivision:
       return in + ": a division by zero, or one whose result has no room";
     default:
-      return AddressWords(report) + in + WhyWords(report) +
-             (report.unexplained ? ", whose access is to memory that is there: a process may have "
-                                   "sent the signal"
-                                 : "");
+      return AddressWords(report) + in + WhyWords(report) + UnexplainedWords(report);
   }
 }
 
@@ -211,8 +224,8 @@ std::string FirstSentence(const CrashReport& report) {
   const CrashThread& first = report.threads.front();
   if (report.kind == CrashKind::kEnded)
     return fmt::format(
-        "{} ended in {}. The recording does not tell how: SIGKILL from outside ends a "
-        "process so{}.",
+        "{} ended in {}. The recording does not tell how: a process that SIGKILL ends looks "
+        "so{}.",
         ThreadWords(first), PlaceWords(first.place), DeadlockWords(report));
   if (!report.end)
     return fmt::format("{} was still running when the recording ended, in {}{}.",
@@ -220,10 +233,9 @@ std::string FirstSentence(const CrashReport& report) {
   if (!WasKilled(*report.end))
     return fmt::format("{} exited with {}: no signal killed it.", ThreadWords(first),
                        WEXITSTATUS(report.end->wait_status));
-  return fmt::format("{} was killed {}by {}{}{}.", ThreadWords(first),
-                     report.from_outside && !report.unexplained ? "from outside " : "",
-                     SignalName(WTERMSIG(report.end->wait_status)), KindWords(report),
-                     DeadlockWords(report));
+  return fmt::format(
+      "{} was killed {}by {}{}{}.", ThreadWords(first), report.from_outside ? "from outside " : "",
+      SignalName(WTERMSIG(report.end->wait_status)), KindWords(report), DeadlockWords(report));
 }
 
 }  // namespace flowback::cli

@@ -63,8 +63,8 @@ class CrashWriter {
                        PlaceWords(link.instruction.place), link.instruction.text,
                        values::GaveWords(link.link)));
     if (why.stored)
-      Line(fmt::format("#{} of thread {}, {}: stored it there.", why.stored->instruction.number,
-                       why.stored->tid, PlaceWords(why.stored->instruction.place)));
+      Line(fmt::format("Thread {} had stored it there in {}, instruction #{}.", why.stored->tid,
+                       PlaceWords(why.stored->instruction.place), why.stored->instruction.number));
     else
       Line(fmt::format("The chain ends here: {}.", values::EndWords(why.end)));
   }

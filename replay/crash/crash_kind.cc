@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <ranges>
 
 #include "base/hex.h"
 #include "base/path_text.h"
@@ -49,10 +50,27 @@ constexpr std::array kEnding = {
     EndingFunction{"__cxa_rethrow", CrashKind::kException},
 };
 
-CrashKind OfAbort(const std::vector<CrashPlace>& frames) {
-  for (const CrashPlace& frame : frames)
-    for (const EndingFunction& ending : kEnding)
-      if (frame.function == ending.name) return ending.kind;
+// Whether an exception is on its way in the stack. std::terminate() has other causes, too: a thread
+// that is destroyed before it was joined, a pure virtual function.
+bool Throws(const std::vector<CrashPlace>& frames) {
+  constexpr std::array<std::string_view, 7> kThrowing = {
+      "__cxa_throw",          "__cxa_rethrow",          "std::rethrow_exception", "_Unwind_Resume",
+      "__cxa_call_terminate", "__clang_call_terminate", "_Unwind_RaiseException"};
+  return std::ranges::any_of(frames, [&](const CrashPlace& frame) {
+    return std::ranges::any_of(
+        kThrowing, [&](std::string_view name) { return frame.function.starts_with(name); });
+  });
+}
+
+CrashKind OfAbort(const DeathFacts& facts) {
+  // Somebody else's signal met the thread wherever it was.
+  if (!facts.ends_itself) return CrashKind::kOther;
+  for (const CrashPlace& frame : facts.frames)
+    for (const EndingFunction& ending : kEnding) {
+      if (frame.function != ending.name) continue;
+      const bool is_exception = ending.kind == CrashKind::kException;
+      return is_exception && !Throws(facts.frames) ? CrashKind::kAbort : ending.kind;
+    }
   return CrashKind::kAbort;
 }
 
@@ -80,13 +98,13 @@ std::string NameOf(const CrashPlace& frame) {
 
 CrashKind KindOf(const DeathFacts& facts) {
   if (!WIFSIGNALED(facts.end.wait_status)) return CrashKind::kExited;
+  const int signal = WTERMSIG(facts.end.wait_status);
+  if (signal == SIGABRT) return OfAbort(facts);
   if (facts.was_sent) return CrashKind::kOther;
-  switch (WTERMSIG(facts.end.wait_status)) {
+  switch (signal) {
     case SIGSEGV:
     case SIGBUS:
       return OfAccess(facts);
-    case SIGABRT:
-      return OfAbort(facts.frames);
     case SIGILL:
     case SIGTRAP:
       return CrashKind::kInstruction;
@@ -120,12 +138,31 @@ std::vector<std::string> RecursionOf(const std::vector<CrashPlace>& frames) {
   return {};
 }
 
-bool SendsItself(const std::vector<CrashPlace>& frames) {
-  constexpr size_t kMost = 3;  // the innermost
-  for (size_t i = 0; i < frames.size() && i < kMost; ++i)
-    for (const std::string_view name : {"kill", "raise", "tgkill", "sigqueue"})
-      if (IsOfEnding(frames[i]) && frames[i].function.find(name) != std::string::npos) return true;
-  return false;
+bool EndsItself(const std::vector<CrashPlace>& frames, const std::vector<CrashSystemCall>& calls) {
+  constexpr std::array<std::string_view, 3> kCalls = {"kill", "tkill", "tgkill"};
+  constexpr std::array<std::string_view, 8> kFunctions = {
+      "kill",     "killpg",       "raise",  "gsignal",
+      "sigqueue", "pthread_kill", "tgkill", "pthread_kill_implementation"};
+  constexpr size_t kMost = 4;  // the innermost
+  const auto sends = [&](const CrashPlace& frame) {
+    std::string_view name = frame.function;
+    while (name.starts_with('_')) name.remove_prefix(1);
+    if (name.starts_with("GI_")) name.remove_prefix(sizeof("GI_") - 1);
+    return std::ranges::find(kFunctions, name) != kFunctions.end();
+  };
+  if (std::ranges::any_of(frames | std::views::take(kMost), sends)) return true;
+  const bool aborts = std::ranges::any_of(frames, [](const CrashPlace& frame) {
+    return frame.function == "abort" || frame.function == "__GI_abort";
+  });
+  // The signal comes before the call returns.
+  const bool is_sent = !calls.empty() && !calls.back().has_returned &&
+                       std::ranges::find(kCalls, calls.back().name) != kCalls.end();
+  return aborts || is_sent;
+}
+
+bool IsTerminate(const CrashPlace& frame) {
+  return frame.function.starts_with("std::terminate") ||
+         frame.function.starts_with("__cxxabiv1::__terminate");
 }
 
 bool IsOfEnding(const CrashPlace& frame) {

@@ -13,9 +13,10 @@ namespace flowback {
 // What is known of a death beside the signal.
 struct DeathFacts {
   const ProcessEnd& end;
-  bool was_sent = false;  // a process sent the signal, and not by abort()
-  bool has_code = true;   // where the thread stood
-  bool on_stack = false;  // the access that failed is relative to the stack or frame pointer
+  bool was_sent = false;     // no instruction raised the signal
+  bool ends_itself = false;  // the thread was sending it
+  bool has_code = true;      // where the thread stood
+  bool on_stack = false;     // the access that failed is relative to the stack or frame pointer
   std::optional<uint64_t> stack_pointer{};
   const std::vector<CrashPlace>& frames;  // the innermost first
 };
@@ -25,8 +26,12 @@ CrashKind KindOf(const DeathFacts& facts);
 // The functions of the round of calls that the innermost frames repeat; empty: there is none.
 std::vector<std::string> RecursionOf(const std::vector<CrashPlace>& frames);
 
-// Whether the innermost frames are the C library's of sending a signal.
-bool SendsItself(const std::vector<CrashPlace>& frames);
+// Whether the thread was sending a signal: the innermost frames are functions of that, it is
+// in abort(), or its last system call is one of that.
+bool EndsItself(const std::vector<CrashPlace>& frames, const std::vector<CrashSystemCall>& calls);
+
+// Whether the function is std::terminate().
+bool IsTerminate(const CrashPlace& frame);
 
 // Whether the function is the C or C++ library's part of ending a program because of a check: not
 // the one that the check is about.

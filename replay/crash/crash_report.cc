@@ -19,6 +19,7 @@
 #include "replay/crash/end_stack.h"
 #include "replay/crash/fault.h"
 #include "replay/crash/other_store.h"
+#include "replay/crash/signal_source.h"
 #include "replay/crash/suspects.h"
 #include "replay/crash/thread_values.h"
 
@@ -148,28 +149,12 @@ class Reporter {
   }
 
   bool Killed() const { return report_.end && WIFSIGNALED(report_.end->wait_status); }
-  // A process sent the signal: no instruction raised it. Only a core dump tells.
-  bool WasSent() const {
-    if (input_.core == nullptr || !Killed()) return false;
-    const siginfo_t info = DumpedSignal();
-    return info.si_signo == WTERMSIG(report_.end->wait_status) && info.si_code <= 0;
-  }
-  // By the number of the process that sent it, or by what the thread executed last, if that has a
-  // name.
-  bool IsFromOutside(size_t dying, const std::vector<CrashPlace>& frames) {
-    constexpr unsigned kWordBits = 64;
-    const bool has_sender =
-        WasSent() && TraitsOf(input_.machine.At(dying).instruction.mode).bits == kWordBits;
-    if (has_sender) return DumpedSignal().si_pid != input_.core->pid();
-    return !frames.empty() && !frames.front().function.empty() && !SendsItself(frames);
-  }
-  // abort() sends its process the signal.
-  bool IsOfAbort(size_t dying, const std::vector<CrashPlace>& frames) {
-    return WTERMSIG(report_.end->wait_status) == SIGABRT && !IsFromOutside(dying, frames);
+  SignalSource Source() const {
+    return Killed() ? SourceOf(input_.core, WTERMSIG(report_.end->wait_status)) : SignalSource();
   }
   bool IsFault() const {
     constexpr std::array kFaults = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP};
-    return Killed() && !WasSent() &&
+    return Killed() && !Source().was_sent &&
            std::ranges::find(kFaults, WTERMSIG(report_.end->wait_status)) != kFaults.end();
   }
 
@@ -182,11 +167,7 @@ class Reporter {
   std::optional<uint64_t> DumpedAddress(int32_t tid) const {
     if (input_.core == nullptr || !IsAccess() || input_.core->killed_tid() != tid)
       return std::nullopt;
-    const siginfo_t info = DumpedSignal();
-    // What another process sends, or the kernel where it knows no address, tells none.
-    const bool is_told = info.si_signo == WTERMSIG(report_.end->wait_status) && info.si_code > 0 &&
-                         info.si_code != SI_KERNEL;
-    return is_told ? std::optional(input_.core->signal_address()) : std::nullopt;
+    return Source().has_address ? std::optional(input_.core->signal_address()) : std::nullopt;
   }
 
   void TellFault(size_t dying) {
@@ -208,11 +189,14 @@ class Reporter {
                        at.tid);
     if (!access_) return;
     if (!report_.end->fault_address && IsAccess()) {
-      // Nobody tells of an address that failed, and this one is there.
+      // Nobody tells of an address that failed. Where this one is there, the processor refused an
+      // access that is not aligned, or no instruction raised the signal.
       uint8_t byte = 0;
       const auto& accessed = access_->address;
-      report_.unexplained = accessed && !access_->is_store && input_.core != nullptr &&
+      const bool is_there = accessed && !access_->is_store && input_.core != nullptr &&
                             input_.core->Memory(*accessed, {&byte, 1}) == 1;
+      report_.refused = is_there && Source().is_known;
+      report_.unexplained = is_there && !Source().is_known;
       if (report_.unexplained) {
         access_.reset();
         report_.fault.reset();
@@ -260,18 +244,19 @@ class Reporter {
     std::optional<uint64_t> stack_pointer;
     if (input_.core != nullptr)
       stack_pointer = input_.core->StackPointer(report_.threads.front().tid);
-    report_.kind =
-        KindOf({.end = *report_.end,
-                .was_sent = report_.unexplained || (WasSent() && !IsOfAbort(dying, frames)),
-                .has_code = has_code_ || !IsFault(),
-                .on_stack = access_ && access_->is_stack,
-                .stack_pointer = stack_pointer,
-                .frames = frames});
+    report_.kind = KindOf({.end = *report_.end,
+                           .was_sent = report_.unexplained || Source().was_sent,
+                           .ends_itself = EndsItself(frames, report_.threads.front().system_calls),
+                           .has_code = has_code_ || !IsFault(),
+                           .on_stack = access_ && access_->is_stack,
+                           .stack_pointer = stack_pointer,
+                           .frames = frames});
     report_.depth = frames.size();
-    report_.from_outside = report_.kind == CrashKind::kOther && IsFromOutside(dying, frames);
+    report_.from_outside = report_.kind == CrashKind::kOther && Source().from_outside;
     report_.aborted = std::ranges::any_of(frames, [](const CrashPlace& frame) {
       return frame.function == "abort" || frame.function == "__GI_abort";
     });
+    report_.terminated = std::ranges::any_of(frames, IsTerminate);
     report_.cause = OwnFrame(frames);
     if (report_.fault && report_.fault->place.function.empty()) TellCallerOf(frames);
     if (report_.kind == CrashKind::kStackOverflow) report_.recursion = RecursionOf(frames);
@@ -302,7 +287,10 @@ class Reporter {
   void TellMessage(size_t dying) {
     const AddressSpace* const space = input_.machine.At(dying).instruction.space;
     if (input_.core == nullptr || space == nullptr || !Killed()) return;
-    const DeathMessages messages(*input_.core, *space, data_names_);
+    const auto function_at = [&](uint64_t address) {
+      return PlaceOf(input_.session, space, address, false).function;
+    };
+    const DeathMessages messages(*input_.core, *space, data_names_, function_at);
     if (report_.kind == CrashKind::kException)
       TellException(dying, messages);
     else if (WTERMSIG(report_.end->wait_status) == SIGABRT)

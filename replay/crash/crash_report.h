@@ -142,6 +142,7 @@ struct CrashReport {
   std::optional<CrashPlace> cause;   // the program's own frame that a check's failure is told of
   std::optional<CrashPlace> thrown;  // where the exception came from
   bool aborted = false;              // the thread was in abort()
+  bool terminated = false;           // it was in std::terminate()
   // Of kException: the type of what was thrown, and the text that it carries. Empty: not known.
   std::string thrown_type;
   // What the C library said before it ended the program, or an exception's text. Empty: not known.
@@ -156,9 +157,9 @@ struct CrashReport {
   std::vector<size_t> deadlock;
   CrashFrees frees;                       // of kHeap
   std::vector<CrashPlace> returned_last;  // where the chain of values does not tell the cause
-  // The signal is one of a failed access, but the instruction's access is to memory that is there:
-  // a process may have sent the signal.
-  bool unexplained = false;
+  // The signal is one of a failed access, but the instruction's access is to memory that is there.
+  bool refused = false;       // by the processor: it is not aligned, for example
+  bool unexplained = false;   // so, or a process sent the signal
   bool from_outside = false;  // the process did not send itself the signal
   bool has_core = false;
   bool core_contradicts = false;  // it is not of this run, or other processes wrote to the memory

@@ -61,13 +61,22 @@ std::optional<uint64_t> DeathMessages::BaseOf(uint64_t type) const {
   return Word(type + 2 * kWordSize);
 }
 
+// Of such a class the table of virtual functions has two destructors, then what().
+bool DeathMessages::HasUsualText(uint64_t object) const {
+  const auto table = Word(object);
+  const auto what = table ? Word(*table + 2 * kWordSize) : std::nullopt;
+  const std::string name = what ? function_at_(*what) : std::string();
+  return name.starts_with("std::runtime_error::what(") ||
+         name.starts_with("std::logic_error::what(");
+}
+
 std::string DeathMessages::ExceptionText(uint64_t object, uint64_t type) const {
   constexpr int kMostBases = 32;
   std::optional<uint64_t> at = type;
   for (int i = 0; i < kMostBases && at; ++i, at = BaseOf(*at)) {
     const std::string name = MangledType(*at);
     if (name != "St13runtime_error" && name != "St11logic_error") continue;
-    const auto text = Word(object + kWordSize);
+    const auto text = HasUsualText(object) ? Word(object + kWordSize) : std::nullopt;
     return text ? Text(*text, kMostText) : std::string();
   }
   return {};

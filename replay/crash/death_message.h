@@ -8,8 +8,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "flowback/decode/code_image.h"
 #include "replay/debug/end_core.h"
@@ -20,8 +22,10 @@ namespace flowback {
 // Reads the memory of one process, whose program has 64-bit addresses.
 class DeathMessages {
  public:
-  DeathMessages(const EndCore& core, const AddressSpace& space, DataNames& names)
-      : core_(core), space_(space), names_(names) {}
+  // `function_at`: the name of the function at an address; empty: not known.
+  DeathMessages(const EndCore& core, const AddressSpace& space, DataNames& names,
+                std::function<std::string(uint64_t)> function_at)
+      : core_(core), space_(space), names_(names), function_at_(std::move(function_at)) {}
 
   // The last message with which the C library ended the program, without its line's end. Empty:
   // there is none, or the dump has not the memory.
@@ -29,8 +33,8 @@ class DeathMessages {
   // The name of a type, by the address of its std::type_info: "std::runtime_error". Empty: the dump
   // has no such type there.
   std::string TypeName(uint64_t type) const;
-  // The text that what() returns, of an object of that type. Empty: it is none of the standard
-  // library's exceptions with a text, or the dump has not the memory.
+  // The text that what() returns, of an object of that type. Empty: its what() is not that of the
+  // standard library's exceptions with a text, or the dump has not the memory.
   std::string ExceptionText(uint64_t object, uint64_t type) const;
 
  private:
@@ -38,12 +42,15 @@ class DeathMessages {
   std::string Text(uint64_t address, size_t most) const;
   // As the type's description has it: "St13runtime_error".
   std::string MangledType(uint64_t type) const;
+  // Whether the object's what() is that of std::runtime_error or std::logic_error.
+  bool HasUsualText(uint64_t object) const;
   // The only base of a class that has one; empty: it has none, or several.
   std::optional<uint64_t> BaseOf(uint64_t type) const;
 
   const EndCore& core_;
   const AddressSpace& space_;
   DataNames& names_;
+  std::function<std::string(uint64_t)> function_at_;
 };
 
 }  // namespace flowback

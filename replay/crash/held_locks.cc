@@ -11,7 +11,10 @@ namespace {
 // The thread that the dump says holds the mutex; 0: none does.
 int32_t OwnerOf(uint64_t mutex, const EndCore& core) {
   constexpr uint64_t kOwner = 8;
-  int32_t owner = 0;
+  int32_t owner = 0, lock = 0;
+  if (core.Memory(mutex, {reinterpret_cast<uint8_t*>(&lock), sizeof lock}) != sizeof lock ||
+      lock == 0)
+    return 0;
   const size_t read =
       core.Memory(mutex + kOwner, {reinterpret_cast<uint8_t*>(&owner), sizeof owner});
   const bool is_thread = read == sizeof owner && core.Counter(owner).has_value();
@@ -29,18 +32,24 @@ bool LocksMutex(std::string_view function) {
   return std::ranges::find(kNames, function) != kNames.end();
 }
 
-std::vector<CrashMutex> HeldMutexes(
-    int32_t tid, const std::vector<LastCall>& calls, const EndCore& core,
-    const std::function<std::string(const LastCall&)>& name_of,
-    const std::function<std::optional<uint64_t>(const LastCall&)>& argument_of) {
+std::vector<CrashMutex> HeldMutexes(int32_t tid, const std::vector<LastCall>& calls,
+                                    const EndCore& core, const CallFacts& facts) {
   std::vector<CrashMutex> held;
+  // No later call of which it is not proven what it locked, and that it did.
+  bool is_last = true;
   for (auto call = calls.rbegin(); call != calls.rend(); ++call) {
-    if (!call->has_returned || !LocksMutex(name_of(*call))) continue;
-    const auto address = argument_of(*call);
+    if (!call->has_returned || !LocksMutex(facts.name_of(*call))) continue;
+    const auto address = facts.argument_of(*call), result = facts.result_of(*call);
+    const bool has_failed = result && static_cast<int32_t>(*result) != 0;
+    if (has_failed) continue;
+    is_last = is_last && address && result;
     const bool is_new =
         address && std::ranges::find(held, *address, &CrashMutex::address) == held.end();
     if (is_new && OwnerOf(*address, core) == tid)
-      held.push_back({.address = *address, .owner = tid, .site = call->site, .space = call->space});
+      held.push_back({.address = *address,
+                      .owner = tid,
+                      .site = is_last ? call->site : 0,
+                      .space = call->space});
   }
   std::ranges::reverse(held);
   return held;

@@ -26,7 +26,7 @@ struct CrashMutex {
   uint64_t address = 0;
   std::string name{};  // by the program's symbols: "queue+0x10"; empty: none covers it
   int32_t owner = 0;   // the thread that holds it
-  // The call that locked it, for one that the thread holds; 0: it was not seen.
+  // The call that locked it last, for one that the thread holds; 0: it is not proven.
   uint64_t site = 0;
   const AddressSpace* space = nullptr;
 };
@@ -34,12 +34,16 @@ struct CrashMutex {
 // Whether a function of that name locks a mutex, given its address.
 bool LocksMutex(std::string_view function);
 
+// What is known of calls. Values are empty where they are not proven.
+struct CallFacts {
+  std::function<std::string(const LastCall&)> name_of;  // of the function
+  std::function<std::optional<uint64_t>(const LastCall&)> argument_of;
+  std::function<std::optional<uint64_t>(const LastCall&)> result_of;
+};
+
 // The mutexes that `calls` locked and that the dump says the thread holds, each once.
-// `name_of`: of a function, by its entry.
-std::vector<CrashMutex> HeldMutexes(
-    int32_t tid, const std::vector<LastCall>& calls, const EndCore& core,
-    const std::function<std::string(const LastCall&)>& name_of,
-    const std::function<std::optional<uint64_t>(const LastCall&)>& argument_of);
+std::vector<CrashMutex> HeldMutexes(int32_t tid, const std::vector<LastCall>& calls,
+                                    const EndCore& core, const CallFacts& facts);
 
 // The mutex that a thread waits for whose last system call is `last`. REQUIRES: the thread is in a
 // function that locks a mutex. Empty: it waits for none that a thread holds, or for what is not

@@ -29,13 +29,19 @@ bool IsSystemCall(const values::PathInstruction& one) {
 
 class CallReader {
  public:
-  CallReader(const values::ValueHistory& history, size_t point)
-      : history_(history), point_(point) {}
+  CallReader(const values::ValueHistory& history, size_t point, std::optional<uint64_t> last_number)
+      : history_(history), point_(point), last_number_(last_number) {}
 
   void Read(CrashSystemCall& call) const {
-    const auto number = history_.Register(point_, 0);
+    auto number = history_.Register(point_, 0);
+    const bool is_last = point_ + 1 == history_.path().instructions.size();
+    if (!number && is_last) number = last_number_;
     if (number) call.name = LinuxCallName(static_cast<uint32_t>(*number), LinuxAbi::kX86_64);
-    call.has_returned = point_ + 1 < history_.path().instructions.size();
+    // Where a signal's handler ran next, the call's own return is not seen, and what rt_sigreturn
+    // leaves is of the code that the signal interrupted.
+    const std::vector<values::PathInstruction>& path = history_.path().instructions;
+    call.has_returned = point_ + 1 < path.size() && call.name != "rt_sigreturn" &&
+                        path[point_ + 1].address == path[point_].address + path[point_].length;
     if (const auto result = history_.Register(point_ + 1, 0); result && call.has_returned)
       call.result = static_cast<int64_t>(*result);
     const auto* const shape = std::ranges::find(kShapes, call.name, &CallShape::name);
@@ -73,18 +79,20 @@ class CallReader {
 
   const values::ValueHistory& history_;
   const size_t point_;
+  const std::optional<uint64_t> last_number_;
 };
 
 }  // namespace
 
-std::vector<CrashSystemCall> LastSystemCalls(const PastValues::Place& place, size_t most) {
+std::vector<CrashSystemCall> LastSystemCalls(const PastValues::Place& place, size_t most,
+                                             std::optional<uint64_t> last_number) {
   const std::vector<values::PathInstruction>& path = place.history.path().instructions;
   std::vector<CrashSystemCall> calls;
   for (size_t point = place.point; point-- > 0 && calls.size() < most;) {
     if (!IsSystemCall(path[point])) continue;
     CrashSystemCall call{
         .number = place.first + point, .address = path[point].address, .space = place.space};
-    CallReader(place.history, point).Read(call);
+    CallReader(place.history, point, last_number).Read(call);
     calls.push_back(std::move(call));
   }
   std::ranges::reverse(calls);

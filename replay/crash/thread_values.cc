@@ -45,7 +45,7 @@ void ThreadValues::Tell(size_t thread, size_t last, CrashThread& told) {
   const uint64_t end = input_.machine.thread(thread).instructions;
   const auto place = past_.Before(input_.machine.At(thread), end);
   if (!place) return;
-  told.system_calls = LastSystemCalls(*place, last);
+  told.system_calls = LastSystemCalls(*place, last, input_.core->Register(told.tid, "orig_rax"));
   for (CrashSystemCall& call : told.system_calls) call.tsc = TimeOf(input_, thread, call.number);
   // Where the arguments of a call are in registers of known names.
   if (input_.core->threads() > 1 && input_.core->mode() == CodeMode::kX86_64)
@@ -63,12 +63,16 @@ void ThreadValues::TellMutexes(size_t thread, const PastValues::Place& place, Cr
     return known->second;
   };
   const MachineThread at = input_.machine.At(thread);
-  const auto argument_of = [&](const LastCall& call) -> std::optional<uint64_t> {
-    const auto then = past_.Before(at, call.number);
-    return then ? then->history.Register(then->point, *FollowedRegister(CodeMode::kX86_64, "rdi"))
+  const auto value_at = [&](uint64_t number, std::string_view name) -> std::optional<uint64_t> {
+    const auto then = past_.Before(at, number);
+    return then ? then->history.Register(then->point, *FollowedRegister(CodeMode::kX86_64, name))
                 : std::nullopt;
   };
-  told.holds = HeldMutexes(told.tid, calls, *input_.core, name_of, argument_of);
+  const CallFacts facts{
+      .name_of = name_of,
+      .argument_of = [&](const LastCall& call) { return value_at(call.number, "rdi"); },
+      .result_of = [&](const LastCall& call) { return value_at(call.end_number, "rax"); }};
+  told.holds = HeldMutexes(told.tid, calls, *input_.core, facts);
   for (CrashMutex& mutex : told.holds) mutex.name = DataNameOf(names_, *place.space, mutex.address);
   if (!IsLocking(input_.session, told.stack) || told.system_calls.empty()) return;
   told.waits_for = AwaitedMutex(told.system_calls.back(), *input_.core);

@@ -39,14 +39,12 @@ expect() {
 }
 
 expect 0 1 0 ''
-for message in 'E: Could not get lock /var/lib/dpkg/lock-frontend. It is held by process 7 (apt-get)' \
-  'E: Unable to lock directory /var/lib/apt/lists/' \
-  'E: Unable to acquire the dpkg frontend lock (/var/lib/dpkg/lock-frontend), is another process using it?'; do
-  expect 0 4 3 "$message"
-  grep -q 'Another program is installing packages' said || fail "nobody said that it waits"
-done
+expect 0 4 3 'E: Could not get lock /var/lib/dpkg/lock-frontend. It is held by process 7 (apt-get)'
+grep -q 'Another program is installing packages' said || fail "nobody said that it waits"
 expect 1 120 1000 'E: Could not get lock /var/lib/dpkg/lock-frontend.'
 grep -q 'Could not get lock' said || fail "what apt-get said is lost"
 # What waiting does not mend ends at once.
+expect 1 1 1000 'E: Could not open lock file /var/lib/dpkg/lock-frontend - open (13: Permission denied)
+E: Unable to acquire the dpkg frontend lock (/var/lib/dpkg/lock-frontend), are you root?'
 expect 1 1 1000 'E: Unable to locate package nothing'
 grep -q 'Unable to locate' said || fail "what apt-get said is lost"
