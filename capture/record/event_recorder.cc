@@ -233,6 +233,7 @@ bool EventRecorder::CommandEnded() {
   if (ended.si_code == CLD_DUMPED)
     command_end_.core = FindCore(command_->pid(), command_->pid(), ended.si_status,
                                  std::filesystem::current_path(unknown));
+  command_end_.tid = DumpedThread(command_end_.core);
   int status = 0;
   if (waitpid(command_->pid(), &status, 0) == command_->pid()) command_status_ = status;
   return command_status_.has_value();
@@ -241,7 +242,7 @@ bool EventRecorder::CommandEnded() {
 // Of a command that ended while it was recorded.
 void EventRecorder::KeepEnd() {
   if (!command_status_) return;
-  command_end_.pid = command_end_.tid = command_->pid();
+  command_end_.pid = command_->pid();
   command_end_.wait_status = *command_status_;
   ends_.push_back(command_end_);
   output_.file().SetEnds(ends_);

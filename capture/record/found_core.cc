@@ -7,9 +7,15 @@
 #include <unistd.h>
 
 #include <ctime>
+#include <filesystem>
+#include <optional>
+#include <utility>
+#include <vector>
 
+#include "base/mapped_file.h"
 #include "capture/record/core_pattern.h"
 #include "capture/record/process_maps.h"
+#include "decode/code/core_file.h"
 
 namespace flowback::record {
 namespace {
@@ -41,6 +47,22 @@ CoreFacts FactsOf(pid_t pid, pid_t tid, int signal) {
   return facts;
 }
 
+struct DumpedNumbers {
+  pid_t pid = -1;
+  std::vector<int32_t> tids;
+};
+
+// Also of a dump that a limit cut.
+std::optional<DumpedNumbers> NumbersOf(const std::string& path) {
+  std::error_code failed;
+  if (path.empty() || !std::filesystem::is_regular_file(path, failed)) return std::nullopt;
+  const auto file = MappedFile::Open(path);
+  if (!file) return std::nullopt;
+  const Result<CoreFile> core = ReadCoreHeaders((*file)->bytes(), path);
+  if (!core) return std::nullopt;
+  return DumpedNumbers{core->pid, core->tids};
+}
+
 }  // namespace
 
 std::string FolderOf(pid_t pid) { return LinkIn(pid, "cwd"); }
@@ -48,14 +70,24 @@ std::string FolderOf(pid_t pid) { return LinkIn(pid, "cwd"); }
 std::string FindCore(pid_t pid, pid_t tid, int signal, const std::string& folder) {
   const CorePattern pattern = ReadCorePattern();
   CoreFacts facts = FactsOf(pid, tid, signal);
+  std::string last;
   for (int i = 0; i < kDumpSeconds; ++i, --facts.time) {
     std::string path = CoreFileName(pattern, facts);
     if (path.empty()) return {};
     if (!path.starts_with('/') && folder.empty()) return {};
     if (!path.starts_with('/')) path = folder + '/' + path;
-    if (access(path.c_str(), F_OK) == 0) return path;
+    if (path == last) return {};
+    // An older file of the name is another death's.
+    if (const auto numbers = NumbersOf(path); numbers && numbers->pid == pid) return path;
+    last = std::move(path);
   }
   return {};
+}
+
+// The kernel dumps it first.
+int32_t DumpedThread(const std::string& core) {
+  const auto numbers = NumbersOf(core);
+  return numbers && !numbers->tids.empty() ? numbers->tids.front() : -1;
 }
 
 }  // namespace flowback::record

@@ -4,6 +4,7 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <string>
 
 namespace flowback::record {
@@ -11,8 +12,12 @@ namespace flowback::record {
 // The folder that the process works in; empty: it is gone, or a zombie.
 std::string FolderOf(pid_t pid);
 
-// The file that the kernel has just dumped into; empty where there is none to be found. The process
-// must not have been waited for. `folder`: that it worked in, for a name that is not absolute.
+// The file that the kernel has just dumped into, which is of that process by its own word; empty
+// where there is none to be found. The process must not have been waited for. `folder`: that it
+// worked in, for a name that is not absolute.
 std::string FindCore(pid_t pid, pid_t tid, int signal, const std::string& folder);
+
+// The thread that the signal killed, by the dump. -1: it does not tell.
+int32_t DumpedThread(const std::string& core);
 
 }  // namespace flowback::record

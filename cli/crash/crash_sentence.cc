@@ -230,9 +230,17 @@ std::string FirstSentence(const CrashReport& report) {
   if (!report.end)
     return fmt::format("{} was still running when the recording ended, in {}{}.",
                        ThreadWords(first), PlaceWords(first.place), DeadlockWords(report));
+  const bool is_known = report.end->tid >= 0;
   if (!WasKilled(*report.end))
-    return fmt::format("{} exited with {}: no signal killed it.", ThreadWords(first),
-                       WEXITSTATUS(report.end->wait_status));
+    return fmt::format(
+        "{} exited with {}: no signal killed it.",
+        is_known ? ThreadWords(first) : fmt::format("The process {}", report.end->pid),
+        WEXITSTATUS(report.end->wait_status));
+  if (!is_known)
+    return fmt::format(
+        "The process {} was killed by {}. Neither the recording nor a core dump tells which of its "
+        "threads raised it{}.",
+        report.end->pid, SignalName(WTERMSIG(report.end->wait_status)), DeadlockWords(report));
   return fmt::format(
       "{} was killed {}by {}{}{}.", ThreadWords(first), report.from_outside ? "from outside " : "",
       SignalName(WTERMSIG(report.end->wait_status)), KindWords(report), DeadlockWords(report));

@@ -8,6 +8,7 @@
 
 #include "cli/reading/moment_words.h"
 #include "cli/reading/spike_moment.h"
+#include "replay/session/ended_thread.h"
 
 namespace flowback::cli {
 namespace {
@@ -21,7 +22,7 @@ std::optional<size_t> ThreadOfNumber(const ReplayedMachine& machine, int32_t tid
 std::optional<size_t> KilledThread(const ReplayedMachine& machine, const Recording& recording) {
   for (const ProcessEnd& end : recording.process_ends)
     if (WIFSIGNALED(end.wait_status))
-      if (const auto thread = ThreadOfNumber(machine, end.tid)) return thread;
+      if (const auto thread = ThreadOfNumber(machine, EndedThread(recording, end))) return thread;
   return std::nullopt;
 }
 

@@ -93,7 +93,7 @@ Json EndJson(const ProcessEnd& end, const EndPlace& place) {
   const int signal = WTERMSIG(end.wait_status);
   Json json;
   json["pid"] = end.pid;
-  json["tid"] = end.tid;
+  json["tid"] = end.tid < 0 ? Json(nullptr) : Json(end.tid);
   json["comm"] = TextOrNull(end.comm);
   json["exit_status"] = killed ? Json(nullptr) : Json(WEXITSTATUS(end.wait_status));
   json["signal"] = killed ? Json(signal) : Json(nullptr);

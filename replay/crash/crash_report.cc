@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <unordered_map>
 #include <utility>
 
@@ -16,6 +15,7 @@
 #include "replay/crash/crash_kind.h"
 #include "replay/crash/crash_threads.h"
 #include "replay/crash/death_message.h"
+#include "replay/crash/dying_thread.h"
 #include "replay/crash/end_stack.h"
 #include "replay/crash/fault.h"
 #include "replay/crash/other_store.h"
@@ -26,7 +26,6 @@
 namespace flowback {
 namespace {
 
-constexpr int kLastSignal = 64;
 constexpr size_t kCodeBytes = 16;  // bytes of an instruction
 
 constexpr std::array<const char*, 17> kKindNames = {
@@ -44,7 +43,9 @@ class Reporter {
   }
 
   Result<CrashReport> Make() {
-    const size_t dying = FindDying();
+    const DyingThread found = FindDying(input_);
+    const size_t dying = found.thread;
+    report_.end = found.end;
     input_.machine.ToEnd(dying);
     report_.has_core = input_.core != nullptr;
     if (Status status = AddThreads(dying); !status) return Fail(status.error());
@@ -59,46 +60,6 @@ class Reporter {
   }
 
  private:
-  // The thread that a signal killed; else the one whose end the recording has, else the first.
-  size_t FindDying() {
-    const ReplayedMachine& machine = input_.machine;
-    std::optional<size_t> ended;
-    for (const ProcessEnd& end : input_.session.recording().process_ends)
-      for (size_t thread = 0; thread < machine.size(); ++thread) {
-        if (machine.thread(thread).tid != end.tid) continue;
-        const bool killed = WIFSIGNALED(end.wait_status);
-        if (!killed && ended) continue;
-        ended = thread;
-        report_.end = end;
-        if (killed) return thread;
-      }
-    return ended ? *ended : FindDumped().value_or(0);
-  }
-  // Of the core dump; zeros: it does not tell. REQUIRES: there is a dump.
-  siginfo_t DumpedSignal() const {
-    siginfo_t info{};
-    const Bytes dumped = input_.core->signal();
-    std::memcpy(&info, dumped.data(), std::min(dumped.size(), sizeof info));
-    return info;
-  }
-  // Where the recorder noted no ends, the core dump tells who was killed.
-  std::optional<size_t> FindDumped() {
-    if (input_.core == nullptr) return std::nullopt;
-    const siginfo_t info = DumpedSignal();
-    const int32_t tid = input_.core->killed_tid();
-    if (info.si_signo <= 0 || info.si_signo > kLastSignal) return std::nullopt;
-    for (size_t thread = 0; thread < input_.machine.size(); ++thread) {
-      if (input_.machine.thread(thread).tid != tid) continue;
-      report_.end.emplace();
-      report_.end->pid = input_.core->pid();
-      report_.end->tid = tid;
-      report_.end->wait_status = info.si_signo;
-      report_.end->ip = input_.core->Counter(tid);
-      return thread;
-    }
-    return std::nullopt;
-  }
-
   Status AddThreads(size_t dying) {
     const size_t most = std::min(input_.machine.size(), options_.most_threads);
     std::vector<size_t> order = {dying};
@@ -148,7 +109,9 @@ class Reporter {
     }
   }
 
-  bool Killed() const { return report_.end && WIFSIGNALED(report_.end->wait_status); }
+  bool Killed() const {
+    return report_.end && report_.end->tid >= 0 && WIFSIGNALED(report_.end->wait_status);
+  }
   SignalSource Source() const {
     return Killed() ? SourceOf(input_.core, WTERMSIG(report_.end->wait_status)) : SignalSource();
   }
@@ -240,6 +203,10 @@ class Reporter {
     if (!report_.end && HasEnded(input_.session, report_.threads.front().tid))
       report_.kind = CrashKind::kEnded;
     if (!report_.end) return;
+    const bool is_known = report_.end->tid >= 0;  // which thread it was
+    if (!is_known)
+      report_.kind = WIFSIGNALED(report_.end->wait_status) ? CrashKind::kOther : CrashKind::kExited;
+    if (!is_known) return;
     const std::vector<CrashPlace> frames = FramesOf(input_.session, report_.threads.front().stack);
     std::optional<uint64_t> stack_pointer;
     if (input_.core != nullptr)

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <array>
 #include <utility>
-#include <variant>
 
 #include "decode/instruction/disassemble.h"
+#include "replay/session/ended_thread.h"
 #include "replay/session/stack_naming.h"
 
 namespace flowback {
@@ -24,10 +24,7 @@ std::string NameOf(Session& session, int32_t tid, uint64_t tsc) {
 // Whether the recording says that the thread ended before that time.
 bool EndedBefore(const Session& session, int32_t tid, uint64_t tsc) {
   const uint64_t time = tsc == 0 ? UINT64_MAX : session.clock().Value(tsc);
-  for (const SidebandRecord& record : session.recording().sideband)
-    if (const auto* exit = std::get_if<ExitRecord>(&record))
-      if (exit->tid == tid && exit->time < time) return true;
-  return false;
+  return ThreadExits(session.recording()).IsBefore(tid, time);
 }
 
 // The cursor at the thread's place.

@@ -116,6 +116,31 @@ TEST(EventProcessEnds, OfTheCommand) {
   EXPECT_TRUE(fs::exists(std::string(end["core"])));
 }
 
+// Its core dump tells which thread that was: the kernel's events do not.
+TEST(EventProcessEnds, OfAnotherThreadThanTheFirst) {
+  FLOWBACK_NEEDS_HOST(host::Trait::kPerfEvents);
+  const ScratchFolder folder;
+  const auto record = [&](const std::string& limit, const std::string& command) {
+    const ProgramResult result =
+        RunShell(folder, "export ASAN_OPTIONS=disable_coredump=0; ulimit -c " + limit +
+                             "; $F record --json -e cpu-clock -o perf.data -- " + command);
+    return EndsOf(result).at(0);
+  };
+  EXPECT_TRUE(record("0", kFatal + " worker")["tid"].is_null());
+  const std::string pattern = ReadFile("/proc/sys/kernel/core_pattern");
+  if (pattern.starts_with("|") || pattern.starts_with("/")) return;
+  const json end = record("unlimited", kFatal + " worker");
+  ASSERT_TRUE(end["core"].is_string()) << end;
+  EXPECT_TRUE(end["tid"].is_number()) << end;
+  EXPECT_NE(end["tid"], end["pid"]);
+  // The dump of another process is not that of the next one, which works in another folder.
+  fs::create_directory(folder.File("elsewhere"));
+  const json other = record("unlimited", "sh -c 'cd elsewhere && exec " + kFatal + " scan'");
+  EXPECT_EQ(other["signal"], 11);
+  EXPECT_TRUE(other["core"].is_null()) << other;
+  EXPECT_TRUE(other["tid"].is_null()) << other;
+}
+
 TEST_P(ProcessEnds, LeaveTheProgramsCoreDump) {
   if (const std::string pattern = ReadFile("/proc/sys/kernel/core_pattern");
       pattern.starts_with("|") || pattern.starts_with("/"))

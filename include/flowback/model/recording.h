@@ -191,10 +191,10 @@ struct RecorderLoss {
 // known.
 struct ProcessEnd {
   int32_t pid = -1;
-  int32_t tid = -1;     // the thread that ended it
+  int32_t tid = -1;     // the thread that ended it; -1: the recorder does not know it
   uint64_t time = 0;    // as in SidebandBase
   int wait_status = 0;  // as waitpid gives it: an exit status or a signal
-  std::string comm;     // the thread's name
+  std::string comm;     // the thread's name, or the first one's where it is not known
   // Where that thread stood when a signal killed it: at the instruction that raised a fault.
   std::optional<uint64_t> ip;
   std::optional<uint64_t> fault_address;  // the access that failed (SIGSEGV, SIGBUS)

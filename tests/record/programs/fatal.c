@@ -40,6 +40,13 @@ static void RunUntilAlarm(void) {
     if (i % 3 == 1) SystemCall(kGetpid, 0, 0, 0);
 }
 
+static char worker_stack[16384] __attribute__((aligned(16)));
+
+__attribute__((noreturn)) static void Work(long address) {
+  Scan((const char*)address);
+  __builtin_unreachable();
+}
+
 long Main(long* stack) {
   const char* how = (const char*)stack[2];
   if (*how == 's') Scan((const char*)8);
@@ -51,6 +58,10 @@ long Main(long* stack) {
   if (*how == 'p') __asm__ volatile("nop\n  hlt");
   if (*how == 't') __asm__ volatile("int3");
   if (*how == 'k') SystemCall(kKill, SystemCall(kGetpid, 0, 0, 0), kSigSegv, 0);
+  if (*how == 'w') {
+    StartThread(Work, worker_stack + sizeof worker_stack, 8, 0);
+    SystemCall(kPause, 0, 0, 0);
+  }
   if (*how == 'a') RunUntilAlarm();
   return 0;
 }

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT
+#include "replay/crash/dying_thread.h"
+
+#include <signal.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "replay/debug/end_core.h"
+#include "replay/session/ended_thread.h"
+
+namespace flowback {
+namespace {
+
+constexpr int kLastSignal = 64;
+
+// Zeros: the dump does not tell.
+siginfo_t SignalOf(const EndCore& core) {
+  siginfo_t info{};
+  const Bytes dumped = core.signal();
+  std::memcpy(&info, dumped.data(), std::min(dumped.size(), sizeof info));
+  return info;
+}
+
+std::optional<size_t> ThreadOf(const ReplayedMachine& machine, int32_t tid) {
+  for (size_t thread = 0; thread < machine.size(); ++thread)
+    if (machine.thread(thread).tid == tid) return thread;
+  return std::nullopt;
+}
+
+// With what a core dump tells of the thread, where the recorder did not see it.
+ProcessEnd Completed(const CrashInput& input, const ProcessEnd& noted) {
+  ProcessEnd end = noted;
+  end.tid = EndedThread(input.session.recording(), noted);
+  const EndCore* const core = input.core;
+  const bool is_dumped =
+      core != nullptr && core->pid() == end.pid && WIFSIGNALED(end.wait_status) &&
+      (SignalOf(*core).si_signo == 0 || SignalOf(*core).si_signo == WTERMSIG(end.wait_status));
+  if (end.tid < 0 && is_dumped) end.tid = core->killed_tid();
+  return end;
+}
+
+// Where the recorder noted no ends, the core dump tells who was killed.
+std::optional<DyingThread> FindDumped(const CrashInput& input) {
+  if (input.core == nullptr) return std::nullopt;
+  const siginfo_t info = SignalOf(*input.core);
+  const int32_t tid = input.core->killed_tid();
+  const auto thread = ThreadOf(input.machine, tid);
+  if (!thread || info.si_signo <= 0 || info.si_signo > kLastSignal) return std::nullopt;
+  DyingThread dumped{.thread = *thread, .end = ProcessEnd()};
+  dumped.end->pid = input.core->pid();
+  dumped.end->tid = tid;
+  dumped.end->wait_status = info.si_signo;
+  dumped.end->ip = input.core->Counter(tid);
+  return dumped;
+}
+
+}  // namespace
+
+DyingThread FindDying(const CrashInput& input) {
+  std::optional<DyingThread> found, of_unknown;
+  for (const ProcessEnd& noted : input.session.recording().process_ends) {
+    const ProcessEnd end = Completed(input, noted);
+    const bool killed = WIFSIGNALED(end.wait_status);
+    const auto thread = ThreadOf(input.machine, end.tid);
+    if (thread && killed) return {*thread, end};
+    if (thread && !found) found = {*thread, end};
+    const bool is_here = end.pid == input.machine.thread(0).pid;
+    if (end.tid < 0 && is_here && !of_unknown) of_unknown = {0, end};
+  }
+  if (!found) found = FindDumped(input);
+  if (!found) found = of_unknown;
+  return found.value_or(DyingThread());
+}
+
+}  // namespace flowback
