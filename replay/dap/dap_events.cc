@@ -8,16 +8,18 @@
 namespace flowback::dap {
 namespace {
 
-// Whether the thread's flow has begun at a moment of that order and has not ended, as far as the
-// index tells: nothing is decoded for it.
-bool IsThere(const IndexedThread& thread, uint64_t order) {
+// Whether the thread's flow has begun at the moment and has not ended, as far as the index tells:
+// nothing is decoded for it. A thread that waits in the kernel to the end is there, too.
+bool IsThere(const gdb::MachineView& view, const IndexedThread& thread) {
+  const uint64_t order = view.machine().moment().order;
   const auto has_time = [](uint64_t tsc) { return tsc != 0; };
   const auto first = std::ranges::find_if(thread.shares, has_time, &FlowShare::first_tsc);
   if (first == thread.shares.end()) return true;
   uint64_t last = 0;
   for (const FlowShare& share : thread.shares) last = std::max(last, share.last_tsc);
   // Before an instruction, the order is its time and one more.
-  return order > first->first_tsc && (last == 0 || order <= last + 1);
+  if (order <= first->first_tsc) return false;
+  return last == 0 || order <= last + 1 || !view.HasExited(thread.tid);
 }
 
 }  // namespace
@@ -27,7 +29,7 @@ void DapServer::TellChanges() {
   ReplayedMachine& machine = opened_->view.machine();
   for (size_t thread = 0; thread < machine.size(); ++thread) {
     const bool is_there =
-        thread == machine.current() || IsThere(machine.thread(thread), machine.moment().order);
+        thread == machine.current() || IsThere(opened_->view, machine.thread(thread));
     if (is_there == opened_->there.contains(thread)) continue;
     SendEvent("thread", {{"reason", is_there ? "started" : "exited"},
                          {"threadId", opened_->view.NumberOf(thread).tid}});

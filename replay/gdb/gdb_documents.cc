@@ -35,7 +35,9 @@ std::string ThreadStateText(const MachineView& view, size_t thread) {
   const MachineThread at = view.machine().At(thread);
   std::string text = view.NameOf(thread, at);
   if (!text.empty()) text += ": ";
-  if (at.state == ThreadState::kEnded) return text + "has ended, time " + view.TimeText(at);
+  if (at.state == ThreadState::kEnded)
+    return text + (view.HasExited(at.tid) ? "has ended" : "executes no more") + ", time " +
+           view.TimeText(at);
   if (at.state == ThreadState::kNotBegun) return text + "begins at time " + view.TimeText(at);
   text += fmt::format("#{}, time {}", at.number, view.TimeText(at));
   if (at.cpu >= 0) text += fmt::format(", CPU {}", at.cpu);

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "base/hex.h"
+#include "replay/session/ended_thread.h"
 #include "replay/writers/text/printable.h"
 
 namespace flowback::gdb {
@@ -28,8 +29,10 @@ std::optional<size_t> MachineView::ThreadOf(int64_t pid, int64_t tid) const {
 namespace {
 
 const ProcessEnd* EndOf(const Recording& recording, int32_t tid) {
-  for (const ProcessEnd& end : recording.process_ends)
-    if (end.tid == tid && WIFSIGNALED(end.wait_status)) return &end;
+  for (const ProcessEnd& end : recording.process_ends) {
+    const bool may_be = end.tid == tid || (end.tid < 0 && end.pid == tid);
+    if (may_be && WIFSIGNALED(end.wait_status) && EndedThread(recording, end) == tid) return &end;
+  }
   return nullptr;
 }
 
@@ -53,6 +56,11 @@ std::optional<int> MachineView::DiesHereOf(size_t thread, const MachineThread& a
   const uint64_t after = at.never_executed ? at.pc : at.pc + at.instruction.length;
   if (end->ip && *end->ip != after) return std::nullopt;
   return WTERMSIG(end->wait_status);
+}
+
+bool MachineView::HasExited(int32_t tid) const {
+  const uint64_t now = machine().At(machine().current()).tsc;
+  return exits_.IsBefore(tid, now == 0 ? UINT64_MAX : session().clock().Value(now));
 }
 
 std::string MachineView::NameOf(size_t thread, const MachineThread& at) const {
@@ -82,7 +90,9 @@ std::string MachineView::WhenText(size_t thread) const {
   text += fmt::format(" before instruction #{} of {}, time {}, in {}", at.number,
                       machine().thread(thread).instructions, TimeText(at), PlaceText(at));
   if (at.never_executed) text += "; the recording ends here, the instruction never executed";
-  if (at.state == ThreadState::kEnded) text += "; the thread has ended";
+  if (at.state == ThreadState::kEnded)
+    text += HasExited(at.tid) ? "; the thread has ended"
+                              : "; it executes no more, and no exit of it is recorded";
   if (at.state == ThreadState::kNotBegun) text += "; the thread has not begun";
   return text;
 }

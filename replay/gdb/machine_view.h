@@ -14,6 +14,7 @@
 #include "replay/debug/machine.h"
 #include "replay/debug/replayed_stacks.h"
 #include "replay/debug/value_sources.h"
+#include "replay/session/ended_thread.h"
 
 namespace flowback::gdb {
 
@@ -44,7 +45,8 @@ class MachineView {
         past_(input.core == nullptr ? nullptr
                                     : std::make_unique<PastValues>(input.session, input.machine,
                                                                    input.images, *input.core)),
-        values_({input.images, input.core, past_.get()}) {}
+        values_({input.images, input.core, past_.get()}),
+        exits_(input.session.recording()) {}
 
   ReplayedMachine& machine() const { return input_.machine; }
   Session& session() const { return input_.session; }
@@ -66,6 +68,10 @@ class MachineView {
   // KilledBy if the thread stands where it died, as far as its flow tells.
   std::optional<int> DiesHereOf(size_t thread, const MachineThread& at) const;
 
+  // Whether the recording says that the thread exited before the moment: one whose flow has ended
+  // may wait in the kernel.
+  bool HasExited(int32_t tid) const;
+
   std::string NameOf(size_t thread, const MachineThread& at) const;
   // "main+0x12"; the address where no function is known.
   std::string PlaceText(const MachineThread& at) const;
@@ -86,6 +92,7 @@ class MachineView {
   const ServerInput& input_;
   std::unique_ptr<PastValues> past_;
   ValueSources values_;
+  const ThreadExits exits_;
 };
 
 }  // namespace flowback::gdb

@@ -189,6 +189,29 @@ def check_exec(flowback, compiler, command, source, folder):
     client.close()
 
 
+def check_waiting(flowback, compiler, command, source, folder):
+    """A thread that waits in the kernel to the end has not exited; another one has."""
+    program, recording = os.path.join(folder, "waits"), os.path.join(folder, "waits.data")
+    text = os.path.join(os.path.dirname(source), "waits.c")
+    subprocess.run([compiler, "-g", "-pthread", "-o", program, text], check=True)
+    subprocess.run([flowback, "record", "-q", "--engine", "emulate", "-o", recording, "--", program], check=True)
+    client = Client(command)
+    client.open(recording, at="begin")
+    client.start()
+    client.events.clear()
+    go(client, "end")
+    known = {}
+    for event in client.events:
+        if event["event"] == "thread":
+            known[event["body"]["threadId"]] = event["body"]["reason"]
+    told = client.body("evaluate", expression="who", context="repl")["result"].splitlines()
+    assert sum("the thread has ended" in line for line in told) == 1, told
+    assert sum("no exit of it is recorded" in line for line in told) == 1, told
+    waiting = int(re.search(r"thread (\d+).*no exit", "\n".join(told)).group(1))
+    assert known[waiting] == "started", (known, told)
+    assert client.close() == 0
+
+
 def check_pipe(command, recording):
     """What came before the end of input is answered."""
     wanted = ["initialize", "launch", "configurationDone", "reverseContinue", "threads"]
@@ -227,6 +250,7 @@ def main():
         assert client.close() == 0
         check_losses(command, source)
         check_exec(flowback, compiler, command, source, folder)
+        check_waiting(flowback, compiler, command, source, folder)
         check_pipe(command, recording)
     print("threads, tail calls, losses and a pause are as they should")
 
