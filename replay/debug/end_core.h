@@ -35,7 +35,7 @@ class EndCore {
   size_t threads() const { return core_.tids.size(); }
   CodeMode mode() const { return core_.mode; }
   // Whether only the process itself wrote to the memory, and whether the dump has it: see
-  // replay/debug/past_values.h.
+  // replay/debug/past_values.h. What processes share counts as private in QEMU's dumps.
   bool IsPrivate(uint64_t address) const;
   // By the name that gdb gives it. Empty: the dump has no such thread or register.
   std::optional<uint64_t> Register(int32_t tid, std::string_view name) const;

@@ -8,7 +8,8 @@
 // Where the process had several threads, memory is known at the dump's moment only: another thread
 // may have written at any time. A process that another one writes to (ptrace, process_vm_writev,
 // /proc/PID/mem) or that lets the kernel write on its own (io_uring) is beyond that: where such a
-// write contradicts the flow, nothing at all is proven.
+// write contradicts the flow, nothing at all is proven. So is a process that others write to by
+// shared memory where QEMU made the dump, which tells neither files nor what is shared.
 #pragma once
 
 #include <cstddef>
