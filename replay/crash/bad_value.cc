@@ -5,6 +5,7 @@
 
 #include "base/hex.h"
 #include "decode/instruction/effects.h"
+#include "decode/instruction/step_value.h"
 
 namespace flowback {
 namespace {
@@ -18,16 +19,10 @@ bool IsGeneralRegister(const StepOperand& operand) {
 
 // Empty: a part of the address is not proven.
 std::optional<uint64_t> AddressAt(const PastValues::Place& place, const StepAddress& memory) {
-  const auto value = [&place](const StepOperand& operand) -> std::optional<uint64_t> {
-    if (operand.kind == StepOperand::Kind::kConstant) return operand.constant;
-    if (operand.kind == StepOperand::Kind::kNone) return 0;
+  return StepAddressValue(memory, [&place](const StepOperand& operand) {
     return IsGeneralRegister(operand) ? place.history.Register(place.point, operand.number)
                                       : std::nullopt;
-  };
-  const auto base = value(memory.base), index = value(memory.index),
-             segment = value(memory.segment);
-  if (!base || !index || !segment) return std::nullopt;
-  return *base + *index * memory.scale + memory.displacement + *segment;
+  });
 }
 
 InstructionEffects EffectsAt(const PastValues::Place& place, size_t point) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "decode/instruction/effects.h"
+#include "decode/instruction/step_value.h"
 #include "replay/debug/end_core.h"
 #include "replay/debug/past_values.h"
 
@@ -29,9 +30,9 @@ class AccessReader {
     const MachineStep* const failed = FindFailed();
     if (failed != nullptr) {
       access_.is_store = IsStore(failed->kind);
-      access_.is_stack = IsStackPointer(failed->memory.base);
+      access_.is_stack = IsStackPointer(SourceOf(failed->memory.base));
       access_.address = AddressOf(failed->memory);
-      AddAddress(*failed);
+      AddAddress(SourceOf(failed->memory));
     }
     for (const MachineStep& step : effects_.steps)
       for (const StepOperand* operand :
@@ -52,20 +53,31 @@ class AccessReader {
     return operand.number == step_register::kX86StackPointer ||
            operand.number == step_register::kX86FramePointer;
   }
-  std::optional<uint64_t> ValueOf(const StepOperand& operand) const {
-    if (operand.kind == StepOperand::Kind::kConstant) return operand.constant;
-    if (operand.kind == StepOperand::Kind::kNone) return 0;
+  std::optional<uint64_t> RegisterValue(const StepOperand& operand) const {
     if (core_ == nullptr) return std::nullopt;
     if (operand.number == step_register::kFsBase) return core_->Register(tid_, "fs_base");
     if (operand.number == step_register::kGsBase) return core_->Register(tid_, "gs_base");
     return IsGeneral(operand) ? core_->Register(tid_, names_[operand.number]) : std::nullopt;
   }
+  // An instruction of AArch64 copies its base first where it changes it.
+  StepOperand SourceOf(const StepOperand& operand) const {
+    if (operand.kind != StepOperand::Kind::kRegister || operand.number < step_register::kTemporary)
+      return operand;
+    const auto copy = std::ranges::find_if(effects_.steps, [&](const MachineStep& step) {
+      return step.kind == StepKind::kCompute && step.operation == StepOperation::kCopy &&
+             step.to.kind == StepOperand::Kind::kRegister && step.to.number == operand.number;
+    });
+    return copy == effects_.steps.end() ? operand : copy->a;
+  }
+  StepAddress SourceOf(StepAddress memory) const {
+    memory.base = SourceOf(memory.base);
+    memory.index = SourceOf(memory.index);
+    return memory;
+  }
   std::optional<uint64_t> AddressOf(const StepAddress& memory) const {
-    const auto base = ValueOf(memory.base), index = ValueOf(memory.index),
-               segment = ValueOf(memory.segment);
-    if (!base || !index || !segment) return std::nullopt;
-    const uint64_t sum = *base + *index * memory.scale + memory.displacement + *segment;
-    return sum & TraitsOf(mode_).address_mask;
+    const auto value = [this](const StepOperand& operand) { return RegisterValue(operand); };
+    const auto address = StepAddressValue(SourceOf(memory), value);
+    return address ? std::optional(*address & TraitsOf(mode_).address_mask) : std::nullopt;
   }
 
   // The step whose access failed: by its address where that is known, else the first one.
@@ -81,10 +93,10 @@ class AccessReader {
     return first;
   }
 
-  void AddAddress(const MachineStep& step) {
-    if (IsGeneral(step.memory.base)) access_.culprit = Add(step.memory.base.number, true);
-    if (!IsGeneral(step.memory.index)) return;
-    const size_t index = Add(step.memory.index.number, true);
+  void AddAddress(const StepAddress& memory) {
+    if (IsGeneral(memory.base)) access_.culprit = Add(memory.base.number, true);
+    if (!IsGeneral(memory.index)) return;
+    const size_t index = Add(memory.index.number, true);
     if (!access_.culprit || IsLikelier(index, *access_.culprit)) access_.culprit = index;
   }
   // Of two registers that make a bad address the one is to blame that is no pointer, or, where the
