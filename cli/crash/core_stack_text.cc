@@ -41,8 +41,9 @@ std::string CoreStackText(const CrashReport& report, Session& session) {
     const std::string there =
         has_frame ? "it has " + Hex(core.addresses[core.compared]) + " there" : "it ends there";
     return fmt::format(
-        "The core's stack is overwritten from frame {} on ({}); the flow's is right because it "
-        "counts the calls that executed.\n",
+        "The core's stack disagrees from frame {} on ({}). The flow's is by the calls that "
+        "executed; "
+        "the core's is by what memory held at the end.\n",
         LevelOf(flow, core.compared, session), there);
   }
   const char* const why = EndWords(core.end);

@@ -55,6 +55,7 @@ Json WhyJson(const CrashWhy& why) {
           {"memory", TextOrNull(why.memory)},
           {"stored_by", why.stored ? Json{{"tid", why.stored->tid},
                                           {"number", why.stored->instruction.number},
+                                          {"proven", why.stored->is_proven},
                                           {"place", PlaceJson(why.stored->instruction.place)}}
                                    : Json(nullptr)},
           {"before_ns", why.before_ns ? Json(*why.before_ns) : Json(nullptr)}};

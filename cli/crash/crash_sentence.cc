@@ -40,6 +40,10 @@ std::string BeforeWords(std::optional<uint64_t> ns) {
   return fmt::format(" {} s before", *ns / kSecond);
 }
 
+const char* ProofWords(const CrashStore& store) {
+  return store.is_proven ? "" : ", as far as is known";
+}
+
 // ": rax is 0x0, which main (crash.c:18) stored", as far as the chain leads to one instruction.
 std::string WhyWords(const CrashReport& report) {
   if (!report.why || !report.why->value) return "";
@@ -47,7 +51,7 @@ std::string WhyWords(const CrashReport& report) {
   const std::vector<CrashLink>& links = report.why->links;
   if (links.empty() && report.why->stored)
     return words + ", which " + PlaceWords(report.why->stored->instruction.place) + " stored" +
-           BeforeWords(report.why->before_ns);
+           BeforeWords(report.why->before_ns) + ProofWords(*report.why->stored);
   if (links.empty()) return words;
   const CrashLink& oldest = links.back();
   const char* did = oldest.link.kind == ChainLink::Kind::kStored   ? "stored"
@@ -62,10 +66,10 @@ std::string WhyWords(const CrashReport& report) {
   const bool is_own = store.tid == report.threads.front().tid;
   return words +
          fmt::format(
-             " from {}, where {} had stored it{}{}",
+             " from {}, where {} had stored it{}{}{}",
              report.why->memory.empty() ? Hex(*oldest.link.address) : Printable(report.why->memory),
              is_own ? PlaceWords(store.instruction.place) : fmt::format("thread {}", store.tid),
-             is_own ? "" : " in " + PlaceWords(store.instruction.place), before);
+             is_own ? "" : " in " + PlaceWords(store.instruction.place), before, ProofWords(store));
 }
 
 // ", from CallEntry (srv.cc:41)": what executed last.

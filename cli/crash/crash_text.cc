@@ -7,6 +7,7 @@
 
 #include "base/hex.h"
 #include "cli/stack/frame_text.h"
+#include "replay/crash/who_stored.h"
 #include "replay/session/stack_naming.h"
 #include "replay/values/chain_words.h"
 #include "replay/writers/text/printable.h"
@@ -63,10 +64,15 @@ class CrashWriter {
                        PlaceWords(link.instruction.place), link.instruction.text,
                        values::GaveWords(link.link)));
     if (why.stored)
-      Line(fmt::format("Thread {} had stored it there in {}, instruction #{}.", why.stored->tid,
-                       PlaceWords(why.stored->instruction.place), why.stored->instruction.number));
+      Line(fmt::format("Thread {} had stored it there in {}, instruction #{}{}.", why.stored->tid,
+                       PlaceWords(why.stored->instruction.place), why.stored->instruction.number,
+                       why.stored->is_proven ? "" : ", the last store that is known"));
     else
-      Line(fmt::format("The chain ends here: {}.", values::EndWords(why.end)));
+      Line(fmt::format(
+          "The chain ends here: {}{}.", values::EndWords(why.end),
+          why.too_many_threads
+              ? fmt::format(" (not looked for in more than {} other threads)", kMostStoringThreads)
+              : ""));
   }
 
   // Blocks that were freed, and functions that returned.

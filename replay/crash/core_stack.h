@@ -3,7 +3,8 @@
 //
 // A debugger unwinds the dump by the tables of the code (DWARF call frame information), and shows
 // what the program left in its stack. The flow counts the calls that executed. Where both know a
-// frame and disagree, the stack in memory was overwritten. Frames of inlined functions have no
+// frame and disagree, the stack in memory was overwritten, or the code changed how it unwinds, or
+// the tables are wrong: which of them it was is not told. Frames of inlined functions have no
 // return address and are not compared.
 #pragma once
 

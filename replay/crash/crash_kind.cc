@@ -78,8 +78,11 @@ CrashKind OfAccess(const DeathFacts& facts) {
   const std::optional<uint64_t>& address = facts.end.fault_address;
   if (!facts.has_code || (address && facts.end.ip && *address == *facts.end.ip))
     return CrashKind::kWildJump;
+  // A stack has no more room below its pointer; what lies above are the callers' frames, unless the
+  // pointer is already below the stack.
   const auto near_stack = [&](uint64_t stack) {
-    return *address + kNearStack >= stack && *address < stack + kNearStack;
+    return *address < stack ? stack - *address <= kNearStack
+                            : !facts.stack_is_there && *address - stack < kNearStack;
   };
   if (address && facts.stack_pointer ? near_stack(*facts.stack_pointer)
                                      : facts.on_stack && facts.frames.size() > 1000)

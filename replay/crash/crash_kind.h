@@ -18,6 +18,7 @@ struct DeathFacts {
   bool has_code = true;      // where the thread stood
   bool on_stack = false;     // the access that failed is relative to the stack or frame pointer
   std::optional<uint64_t> stack_pointer{};
+  bool stack_is_there = true;             // the stack pointer points at memory
   const std::vector<CrashPlace>& frames;  // the innermost first
 };
 

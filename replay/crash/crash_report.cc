@@ -18,10 +18,10 @@
 #include "replay/crash/dying_thread.h"
 #include "replay/crash/end_stack.h"
 #include "replay/crash/fault.h"
-#include "replay/crash/other_store.h"
 #include "replay/crash/signal_source.h"
 #include "replay/crash/suspects.h"
 #include "replay/crash/thread_values.h"
+#include "replay/crash/who_stored.h"
 
 namespace flowback {
 namespace {
@@ -211,13 +211,16 @@ class Reporter {
     std::optional<uint64_t> stack_pointer;
     if (input_.core != nullptr)
       stack_pointer = input_.core->StackPointer(report_.threads.front().tid);
-    report_.kind = KindOf({.end = *report_.end,
-                           .was_sent = report_.unexplained || Source().was_sent,
-                           .ends_itself = EndsItself(frames, report_.threads.front().system_calls),
-                           .has_code = has_code_ || !IsFault(),
-                           .on_stack = access_ && access_->is_stack,
-                           .stack_pointer = stack_pointer,
-                           .frames = frames});
+    uint8_t byte = 0;
+    report_.kind = KindOf(
+        {.end = *report_.end,
+         .was_sent = report_.unexplained || Source().was_sent,
+         .ends_itself = EndsItself(frames, report_.threads.front().system_calls),
+         .has_code = has_code_ || !IsFault(),
+         .on_stack = access_ && access_->is_stack,
+         .stack_pointer = stack_pointer,
+         .stack_is_there = stack_pointer && input_.core->Memory(*stack_pointer, {&byte, 1}) == 1,
+         .frames = frames});
     report_.depth = frames.size();
     report_.from_outside = report_.kind == CrashKind::kOther && Source().from_outside;
     report_.aborted = std::ranges::any_of(frames, [](const CrashPlace& frame) {
@@ -337,7 +340,7 @@ class Reporter {
     if (!why.links.empty())
       TellOldest(dying, why);
     else if (!of.number && why.value)
-      why.stored = OwnStore(dying, of.address, *why.value, (*question)->before);
+      TellStore(dying, {.address = of.address, .value = *why.value}, (*question)->before, why);
     report_.why = std::move(why);
     return {};
   }
@@ -350,27 +353,12 @@ class Reporter {
     }
     return word;
   }
-  // The dying thread's last store of that value, ahead of its n-th instruction, that is proven.
-  std::optional<CrashStore> OwnStore(size_t dying, uint64_t address, uint64_t value,
-                                     uint64_t number) {
-    const MachineThread at = input_.machine.At(dying);
-    const auto place = past_->Before(at, number);
-    const auto store = place ? LastStoreOf(*place, address, value) : std::nullopt;
-    if (!store) return std::nullopt;
-    return CrashStore{
-        .tid = at.tid,
-        .instruction = {.number = store->number,
-                        .tsc = TimeOf(input_, dying, store->number),
-                        .place = PlaceOf(input_.session, place->space, store->address, false),
-                        .text = {}}};
-  }
-
   // What else may have to do with it, where no chain of values leads to an instruction that stored
   // or computed the bad value.
   void TellSuspects(size_t dying) {
     constexpr size_t kMost = 5;
     if (report_.kind == CrashKind::kHeap)
-      report_.frees = FreesBefore(input_, dying, past_ ? &*past_ : nullptr);
+      report_.frees = FreesBefore(input_, dying, past_ ? &*past_ : nullptr, report_.message);
     constexpr std::array kOfMemory = {CrashKind::kNullPointer, CrashKind::kWildPointer,
                                       CrashKind::kAccess, CrashKind::kWildJump,
                                       CrashKind::kSmashedStack};
@@ -387,40 +375,20 @@ class Reporter {
     if (space != nullptr && oldest.link.address)
       why.memory = DataNameOf(data_names_, *space, *oldest.link.address);
     uint64_t tsc = oldest.instruction.tsc = TimeOf(input_, dying, oldest.instruction.number);
-    if (why.end == values::ChainEnd::kMemory && oldest.link.address && oldest.link.value &&
-        tsc != 0)
-      why.stored = StoreOfAnother(dying, oldest);
-    if (!why.stored && why.end != values::ChainEnd::kConstant && oldest.link.address &&
-        oldest.link.value)
-      why.stored =
-          OwnStore(dying, *oldest.link.address, *oldest.link.value, oldest.instruction.number);
+    const values::ChainLink& link = oldest.link;
+    if (why.end != values::ChainEnd::kConstant && link.kind == values::ChainLink::Kind::kLoaded &&
+        link.address && link.value)
+      TellStore(dying, {*link.address, *link.value, link.bytes}, oldest.instruction.number, why);
     if (why.stored) tsc = why.stored->instruction.tsc;
     const uint64_t end = report_.threads.front().tsc;
     const RecordingClock& clock = input_.session.clock();
     if (tsc != 0 && tsc < end && clock.has_nanoseconds())
       why.before_ns = clock.Value(end) - clock.Value(tsc);
   }
-  // The only thread whose last store to what `loaded` loads gave it its value, before it was
-  // loaded.
-  std::optional<CrashStore> StoreOfAnother(size_t dying, const CrashLink& loaded) {
-    std::optional<CrashStore> found;
-    for (size_t thread = 0; thread < input_.machine.size(); ++thread) {
-      if (thread == dying) continue;
-      const MachineThread at = input_.machine.At(thread);
-      const auto place = past_->Before(at, input_.machine.thread(thread).instructions);
-      const auto store =
-          place ? LastStoreOf(*place, *loaded.link.address, *loaded.link.value) : std::nullopt;
-      if (!store) continue;
-      const uint64_t tsc = TimeOf(input_, thread, store->number);
-      if (tsc == 0 || tsc > loaded.instruction.tsc || found) return std::nullopt;
-      found = {
-          .tid = at.tid,
-          .instruction = {.number = store->number,
-                          .tsc = tsc,
-                          .place = PlaceOf(input_.session, place->space, store->address, false),
-                          .text = {}}};
-    }
-    return found;
+
+  void TellStore(size_t dying, const values::StoredValue& wanted, uint64_t loaded, CrashWhy& why) {
+    why.stored = WhoStored(input_, *past_, dying, wanted, loaded);
+    why.too_many_threads = HasTooManyThreads(input_);
   }
 
   CrashLink LinkOf(const PastValues::Place& past, const values::ChainLink& link) {

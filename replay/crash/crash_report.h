@@ -83,6 +83,7 @@ struct CrashLink {
 struct CrashStore {
   int32_t tid = -1;
   CrashInstruction instruction;
+  bool is_proven = false;  // to be the last one; else as far as is known (WhoStored)
 };
 
 struct CrashWhy {
@@ -93,9 +94,10 @@ struct CrashWhy {
   // What the oldest instruction loaded or stored, by the program's symbols: "queue+0x8". Empty: no
   // symbol covers it.
   std::string memory{};
-  // Where the chain ends at memory: who stored the value there last, before it was loaded. Of the
-  // dying thread's own stores, the last one that is proven to have stored it. Empty: none is.
+  // Where the chain ends at memory: who stored the value there last, before it was loaded. Empty:
+  // it is not proven.
   std::optional<CrashStore> stored;
+  bool too_many_threads = false;  // so that it was not looked for
   // How long before the end that store was, or the oldest instruction of the chain. Empty: the
   // recording has no times, or none that differs from the end's.
   std::optional<uint64_t> before_ns;

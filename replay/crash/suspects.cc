@@ -55,9 +55,40 @@ std::optional<uint64_t> BlockOf(PastValues* past, const MachineThread& thread,
   return place ? place->history.Register(place->point, *argument) : std::nullopt;
 }
 
+bool IsAllocation(std::string_view name) {
+  constexpr std::array<std::string_view, 3> kParts = {"alloc", "memalign", "operator new"};
+  return std::ranges::any_of(kParts, [&](std::string_view part) { return name.contains(part); });
+}
+
+// Whether the call may have returned the block: any call may allocate it, by a jump at its end.
+bool MayReturn(PastValues& past, const MachineThread& thread, const LastCall& call, uint64_t block,
+               std::string_view name) {
+  const auto result = FollowedRegister(
+      thread.instruction.mode, thread.instruction.mode == CodeMode::kAArch64 ? "x0" : "rax");
+  const auto place = result ? past.Before(thread, call.end_number) : std::nullopt;
+  const auto returned = place ? place->history.Register(place->point, *result) : std::nullopt;
+  if (name.contains("memalign") || !returned) return IsAllocation(name);
+  return *returned == block;
+}
+
+// The last call that may have returned the block ends there; 0: none.
+uint64_t AllocatedAt(PastValues& past, const MachineThread& thread, Places& places,
+                     const std::vector<LastCall>& calls, uint64_t block) {
+  uint64_t last = 0;
+  for (const LastCall& call : calls) {
+    const std::string_view name = places.Of(call.space, call.entry).function;
+    const bool may_allocate = !IsFree(name) || IsAllocation(name);
+    if (call.has_returned && call.end_number > last && may_allocate &&
+        MayReturn(past, thread, call, block, name))
+      last = call.end_number;
+  }
+  return last;
+}
+
 }  // namespace
 
-CrashFrees FreesBefore(const CrashInput& input, size_t dying, PastValues* past) {
+CrashFrees FreesBefore(const CrashInput& input, size_t dying, PastValues* past,
+                       std::string_view message) {
   Places places(input.session);
   const MachineThread thread = input.machine.At(dying);
   CrashFrees frees;
@@ -70,8 +101,12 @@ CrashFrees FreesBefore(const CrashInput& input, size_t dying, PastValues* past) 
       frees.calls.push_back({site, call.number, BlockOf(past, thread, call)});
   }
   std::ranges::reverse(frees.calls);
-  const auto is_same = [&frees](const CrashFree& one) { return one.block == frees.block; };
-  if (frees.block && std::ranges::any_of(frees.calls, is_same)) {
+  const bool is_twice = frees.block && message.contains("double free");
+  const uint64_t allocated = is_twice ? AllocatedAt(*past, thread, places, calls, *frees.block) : 0;
+  const auto is_same = [&](const CrashFree& one) {
+    return one.block == frees.block && one.number > allocated;
+  };
+  if (is_twice && std::ranges::any_of(frees.calls, is_same)) {
     frees.is_same_block = true;
     std::erase_if(frees.calls, [&](const CrashFree& one) { return !is_same(one); });
   }

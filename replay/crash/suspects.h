@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <string_view>
 #include <vector>
 
 #include "replay/crash/crash_report.h"
@@ -12,9 +13,10 @@
 namespace flowback {
 
 // The calls that freed memory before the one in which the allocator ended the thread, the latest
-// first. Where the block of that one is proven, and that of others, those of the same block alone.
-// `past` may be null.
-CrashFrees FreesBefore(const CrashInput& input, size_t dying, PastValues* past);
+// first. Where the library's message says that a block was freed twice, and that block is proven:
+// those of the same block alone, if it was not allocated again since. `past` may be null.
+CrashFrees FreesBefore(const CrashInput& input, size_t dying, PastValues* past,
+                       std::string_view message);
 
 // Functions outside of the C and C++ libraries that returned last, the latest first, each once.
 std::vector<CrashPlace> ReturnedLast(const CrashInput& input, size_t dying, size_t most);

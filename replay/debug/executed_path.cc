@@ -68,7 +68,7 @@ class PathReader {
     // What is told behind the last instruction is how the thread died. No more of it executed.
     if (instructions.empty())
       between_ = between_ == Between::kAllMayChange ? between_ : Between::kNothing;
-    if (shared_) between_ = std::max(between_, Between::kMemoryMayChange);
+    if (shared_) between_ = std::max(between_, Between::kOthersMayWrite);
     (instructions.empty() ? result_.path.before_end : instructions.back().before) = between_;
     between_ = executed.in_transaction ? Between::kAllMayChange : Between::kNothing;
     instructions.push_back(one);

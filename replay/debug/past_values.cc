@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <climits>
 #include <string_view>
 #include <utility>
 #include <variant>
@@ -11,10 +12,14 @@
 #include "base/text_words.h"
 #include "decode/code/core_layout.h"
 #include "decode/instruction/effects.h"
+#include "flowback/base/bytes.h"
 #include "replay/values/value_operations.h"
 
 namespace flowback {
 namespace {
+
+constexpr uint64_t kHeaderSelf = 0x10;
+constexpr size_t kWordBytes = 8;
 
 // Whether only a part of the user's code was to be recorded.
 bool LeavesCodeOut(const Session& session) {
@@ -95,6 +100,21 @@ values::ValueChain ValueQuestion::Why(const PastValues::Place& place) const {
                 : place.history.WhyMemory(place.point, address);
 }
 
+// A thread's header holds its own address at this place: glibc sets it once, before the thread
+// begins, and takes it from there wherever it is about the thread itself. Empty: the dump does not
+// show that, at this place and at the header's begin, which the ABI is about.
+std::optional<uint64_t> PastValues::OwnHeader(int32_t tid) const {
+  const auto base = core_.Register(tid, "fs_base");
+  if (core_.mode() != CodeMode::kX86_64 || !base) return std::nullopt;
+  for (const uint64_t place : {uint64_t{0}, kHeaderSelf}) {
+    std::array<uint8_t, kWordBytes> word{};
+    if (core_.Memory(*base + place, word) != word.size() ||
+        LoadLittleEndian(word.data(), word.size()) != *base)
+      return std::nullopt;
+  }
+  return *base + kHeaderSelf;
+}
+
 values::Surroundings PastValues::SurroundingsOf(int32_t tid, const AddressSpace& space,
                                                 size_t point) {
   values::KnownState state{.point = point};
@@ -116,7 +136,10 @@ values::Surroundings PastValues::SurroundingsOf(int32_t tid, const AddressSpace&
   values::Surroundings surroundings;
   surroundings.states.push_back(std::move(state));
   surroundings.is_private = [this](uint64_t address) { return core_.IsPrivate(address); };
-  surroundings.constant = [this, &space](uint64_t address) -> std::optional<uint8_t> {
+  const auto header = OwnHeader(tid);
+  surroundings.constant = [this, &space, header](uint64_t address) -> std::optional<uint8_t> {
+    if (header && address - *header < kWordBytes)
+      return static_cast<uint8_t>((*header - kHeaderSelf) >> (address - *header) * CHAR_BIT);
     uint8_t byte = 0;
     return images_.Read(space, address, {&byte, 1}) == 1 ? std::optional(byte) : std::nullopt;
   };

@@ -68,6 +68,7 @@ class PastValues {
   const Past& PastOf(const MachineThread& thread);
   Past Make(const MachineThread& thread);
   std::vector<uint8_t> CodeAt(const AddressSpace& space, uint64_t address);
+  std::optional<uint64_t> OwnHeader(int32_t tid) const;
   values::Surroundings SurroundingsOf(int32_t tid, const AddressSpace& space, size_t point);
 
   ReplayedMachine& machine_;

@@ -33,6 +33,29 @@ bool IsHarmlessCall(uint64_t number, CodeMode mode) {
                              [&](const HarmlessCall& call) { return call.In(mode) == number; });
 }
 
+bool WaitsOnly(const WaitArguments& call) {
+  constexpr uint64_t kSetMask = 14, kPause = 34, kNanosleep = 35, kFutex = 202,
+                     kClockNanosleep = 230;
+  constexpr uint64_t kFlags = 128 | 256;  // FUTEX_PRIVATE_FLAG, FUTEX_CLOCK_REALTIME
+  // FUTEX_WAIT, _WAKE, _REQUEUE, _CMP_REQUEUE, _WAIT_BITSET, _WAKE_BITSET
+  constexpr std::array<uint64_t, 6> kOperations = {0, 1, 3, 4, 9, 10};
+  switch (call.number) {
+    case kSetMask:  // the third: where the old mask goes to
+      return call.third_is_null;
+    case kPause:
+      return true;
+    case kNanosleep:  // the second: where the time that is left goes to
+      return call.second_is_null;
+    case kClockNanosleep:
+      return call.fourth_is_null;
+    case kFutex:
+      return call.second &&
+             std::ranges::find(kOperations, *call.second & ~kFlags) != kOperations.end();
+    default:
+      return false;
+  }
+}
+
 bool MaySetBases(uint64_t number, CodeMode mode) {
   switch (mode) {
     case CodeMode::kX86_64:

@@ -18,7 +18,8 @@ namespace flowback::values {
 // What else may have happened just before an instruction.
 enum class Between : uint8_t {
   kNothing,
-  kMemoryMayChange,  // somebody else may have written to memory: another thread, a signal's handler
+  kOthersMayWrite,   // another thread of the process may have written to memory
+  kMemoryMayChange,  // a signal's handler may have, which the flow does not show
   kAllMayChange,     // the flow is missing, or control came from elsewhere
 };
 

@@ -27,8 +27,10 @@ void ChainFinder::Put(const GraphStep& step, ChainLink::Kind kind, const ValueSl
   ChainLink link{.kind = kind, .instruction = step.instruction};
   const KnownBits bits = BitsOf(slice, solver_.values());
   if (bits.all()) link.value = bits.value;
-  if (kind == ChainLink::Kind::kLoaded || kind == ChainLink::Kind::kStored)
+  if (kind == ChainLink::Kind::kLoaded || kind == ChainLink::Kind::kStored) {
     link.address = MemoryCells::AddressOf(graph_.addresses[step.address], solver_.values());
+    link.bytes = step.bits;
+  }
   const bool is_same = !chain.links.empty() && chain.links.back().instruction == step.instruction;
   if (is_same && kind == ChainLink::Kind::kCopied) return;
   if (is_same && kind != ChainLink::Kind::kStored &&

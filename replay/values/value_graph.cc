@@ -95,7 +95,8 @@ class GraphBuilder {
       graph_.gaps.push_back(static_cast<ValueId>(graph_.values()));
       return ForgetAll();
     }
-    if (between_ == Between::kMemoryMayChange) Add(GraphStep::Kind::kForget);
+    if (between_ == Between::kNothing) return;
+    Add(GraphStep::Kind::kForget).by_others = between_ == Between::kOthersMayWrite;
   }
 
   // What a string instruction writes: RAX, RCX, RSI, RDI, the flags, memory.
@@ -149,7 +150,11 @@ class GraphBuilder {
       if (step.kind == StepKind::kSystemCall) return AddSystemCall(step);
       AddStep(step);
     }
-    if (effects_.writes_elsewhere) Add(GraphStep::Kind::kForget);
+    if (effects_.writes_elsewhere)
+      Add(GraphStep::Kind::kForget).on_stack =
+          std::ranges::any_of(effects_.steps, [this](const MachineStep& step) {
+            return step.kind == StepKind::kStore && IsAtStack(step.memory);
+          });
   }
 
   // The kernel keeps the other registers. A call may set the bases of FS and GS.
@@ -205,6 +210,11 @@ class GraphBuilder {
     return static_cast<uint32_t>(graph_.addresses.size() - 1);
   }
 
+  bool IsAtStack(const StepAddress& memory) const {
+    return path_.mode == CodeMode::kX86_64 && memory.base.kind == StepOperand::Kind::kRegister &&
+           memory.base.number == step_register::kX86StackPointer;
+  }
+
   // Gives `to` a new value, which the last step defines; `opaque`: the step does not say which.
   void Write(const StepOperand& to, bool opaque) {
     const size_t index = FollowedIndex(to.number);
@@ -251,6 +261,7 @@ class GraphBuilder {
     made.address = address;
     made.bits = step.bits;
     made.has_mask = facts_.has_mask;
+    made.on_stack = IsAtStack(step.memory);
     made.condition = step.condition;
     made.a = a;
     made.b = b;

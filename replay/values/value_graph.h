@@ -66,6 +66,8 @@ struct GraphStep {
   uint8_t condition = 0;
   uint8_t bits = 64;         // of the result; loads and stores: bytes
   bool has_mask = false;     // a store, which may leave bytes out
+  bool by_others = false;    // kForget: other threads alone may have written to memory
+  bool on_stack = false;     // of x86-64, a write at the stack pointer, wherever that points
   bool zero_extends = true;  // the bits of `to` above the slice are zero
   ValueSlice to{};
   ValueId old = kNoValue;  // whose bits `to` keeps beside the slice

@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "replay/values/last_write.h"
 #include "replay/values/value_chain.h"
 #include "replay/values/value_graph.h"
 #include "replay/values/value_solver.h"
@@ -27,6 +28,9 @@ class ValueHistory::Impl {
     return graph_.registers[point][index];
   }
   ChainFinder Finder() const { return {graph_, solver_}; }
+  WriteFinder Writes(bool stack_keeps_away) const {
+    return {graph_, surroundings_, solver_.values(), stack_keeps_away};
+  }
 
  private:
   ExecutedPath path_;
@@ -76,6 +80,13 @@ ValueChain ValueHistory::WhyRegister(size_t point, uint8_t number) const {
 ValueChain ValueHistory::WhyMemory(size_t point, uint64_t address) const {
   if (contradiction() || point > path().instructions.size()) return {.end = ChainEnd::kUnknown};
   return impl_->Finder().OfMemory(point, address);
+}
+
+LastWrite ValueHistory::LastWriteTo(size_t point, const StoredValue& wanted,
+                                    bool stack_keeps_away) const {
+  if (contradiction() || point > path().instructions.size())
+    return {.kind = LastWrite::Kind::kOther, .instruction = point};
+  return impl_->Writes(stack_keeps_away).Before(point, wanted);
 }
 
 }  // namespace flowback::values

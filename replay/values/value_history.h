@@ -59,6 +59,7 @@ struct ChainLink {
   size_t instruction = 0;
   std::optional<uint64_t> value{};    // that the instruction gave, where it is proven
   std::optional<uint64_t> address{};  // of kLoaded and kStored, where it is proven
+  uint8_t bytes = 0;                  // of kLoaded and kStored
 };
 
 // Why a chain ends.
@@ -76,6 +77,24 @@ enum class ChainEnd : uint8_t {
 struct ValueChain {
   std::vector<ChainLink> links{};  // the youngest first
   ChainEnd end = ChainEnd::kBeginning;
+};
+
+// The bytes of memory that a value was in.
+struct StoredValue {
+  uint64_t address = 0;
+  uint64_t value = 0;
+  unsigned bytes = 8;  // at most 8
+};
+
+// What of a path wrote to bytes of memory last.
+struct LastWrite {
+  enum class Kind : uint8_t {
+    kNone,    // nothing in the path did
+    kStored,  // the instruction stored all bytes of the value, and nothing behind it changed them
+    kOther,   // the instruction, or what happened behind it, may have written something else
+  };
+  Kind kind = Kind::kNone;
+  size_t instruction = 0;  // in the path
 };
 
 class ValueHistory {
@@ -102,6 +121,9 @@ class ValueHistory {
   // The instructions that gave a register its value, or eight bytes of memory.
   ValueChain WhyRegister(size_t point, uint8_t number) const;
   ValueChain WhyMemory(size_t point, uint64_t address) const;
+  // Who wrote to the value's bytes last before the point; what other threads did does not count.
+  // `stack_keeps_away`: writes at a stack pointer that is not proven are taken to be elsewhere.
+  LastWrite LastWriteTo(size_t point, const StoredValue& wanted, bool stack_keeps_away) const;
 
  private:
   class Impl;

@@ -145,6 +145,10 @@ class Crashes(unittest.TestCase):
                 self.skipTest("this machine writes no core dump of the program where it can be read")
             other = told["threads"][1]
             stored = told["why"]["stored_by"]
+            # The thread waits in a function of the C library, whose stores behind this one may not be proven.
+            if stored is None:
+                self.assertNotIn("had stored", told["sentence"])
+                continue
             self.assertEqual((stored["tid"], stored["place"]["line"]), (other["tid"], LINES["CAUSE", "race"]))
             self.assertIn("shared", told["why"]["memory"])
             self.assertIn(f"where thread {other['tid']} had stored it in", told["sentence"])

@@ -129,12 +129,14 @@ int AbortInThread() {
 struct Shared {
   int* volatile head;
   volatile int state;
+  volatile int ready;
 };
 Shared shared;
 APART void DropShared() {
   shared.head = nullptr;  // CAUSE race
 }
 void* DropLater(void*) {
+  while (shared.ready == 0) sink = 0;
   DropShared();
   shared.state = 1;
   pause();
@@ -147,6 +149,7 @@ int OtherThread() {
   shared.head = new int(3);
   pthread_t thread;
   pthread_create(&thread, nullptr, DropLater, nullptr);
+  shared.ready = 1;
   while (shared.state == 0) usleep(1000);
   return ReadShared();
 }

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: MIT
+"""`flowback crash` blames no innocent line: a program that dies of a value that a later, a wider or
+another writer stored than the obvious one, or in a way that looks like another. The marks in the program's source tell
+the lines that may and may not be named.
+
+  misled_test.py FLOWBACK PROGRAM SOURCE"""
+
+import json
+import os
+import re
+import resource
+import shutil
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+from commands import run  # noqa: E402
+
+FLOWBACK, PROGRAM, SOURCE = sys.argv[1:4]
+MARKS = {}
+for number, line in enumerate(open(SOURCE, encoding="utf-8"), 1):
+    mark = re.search(r"// (INNOCENT|CAUSE) (\w+)", line)
+    if mark:
+        MARKS[mark[1], mark[2]] = number
+
+
+class Misled(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.mkdtemp()
+        cls.addClassCleanup(shutil.rmtree, cls.folder)
+        cls.told = {}
+
+    def crash(self, how):
+        if how not in self.told:
+            folder = os.path.join(self.folder, how)  # the kernel may write all core dumps to one name
+            os.mkdir(folder)
+            run([FLOWBACK, "record", "-q", "--engine", "emulate", "-o", "misled.data", "--", PROGRAM, how], folder,
+                status=None)
+            self.told[how] = json.loads(run([FLOWBACK, "crash", "misled.data", "--json"], folder).stdout)
+        told = self.told[how]
+        self.assertIsNotNone(told["signal"], told["sentence"])
+        if not told["has_core"]:
+            self.skipTest("this machine writes no core dump of the program where it can be read")
+        return told
+
+    def test_no_innocent_store_is_blamed(self):
+        for how in ("kernel", "order", "part", "neighbour"):
+            with self.subTest(how):
+                told = self.crash(how)
+                self.assertEqual(told["signal"], "SIGSEGV")
+                # What gave the value ends in memory; where a store there is told of, it is the right one.
+                self.assertEqual(told["why"]["chain"][-1]["text"].split()[0], "mov")
+                self.assertNotIn(f"(misled.c:{MARKS['INNOCENT', how]})", told["sentence"])
+                stored = told["why"]["stored_by"]
+                if how == "kernel":
+                    self.assertIsNone(stored)
+                elif stored:
+                    self.assertEqual(stored["place"]["line"], MARKS["CAUSE", how])
+                    self.assertEqual("as far as is known" in told["sentence"], not stored["proven"])
+
+    def test_an_overrun_is_no_overflow(self):
+        """It runs off the stack's upper end, through frames that it overwrites."""
+        told = self.crash("overrun")
+        self.assertEqual((told["signal"], told["kind"]), ("SIGSEGV", "wild-pointer"), told["sentence"])
+        self.assertIn(f"(misled.c:{MARKS['CAUSE', 'overrun']})", told["sentence"])
+
+    def test_a_block_that_was_allocated_again(self):
+        """Who freed it before that has nothing to do with it."""
+        told = self.crash("again")
+        self.assertEqual((told["signal"], told["kind"]), ("SIGABRT", "heap"), told["sentence"])
+        self.assertNotIn("had freed", told["sentence"])
+        self.assertFalse(told["frees"]["same_block"])
+
+
+if __name__ == "__main__":
+    resource.setrlimit(resource.RLIMIT_CORE, resource.getrlimit(resource.RLIMIT_CORE)[1:] * 2)
+    os.environ["FLOWBACK_CACHE"] = tempfile.mkdtemp()
+    try:
+        unittest.main(argv=sys.argv[:1], verbosity=2, exit=False).result.wasSuccessful() or sys.exit(1)
+    finally:
+        shutil.rmtree(os.environ["FLOWBACK_CACHE"])
