@@ -170,7 +170,7 @@ void* LockInOrder(void*) {
 // Ends a program that hangs, so that the kernel dumps it.
 void* Watch(void*) {
   while (locked < 2) usleep(1000);
-  usleep(100000);
+  usleep(700000);
   kill(getpid(), SIGQUIT);
   return nullptr;
 }
@@ -183,13 +183,17 @@ int Deadlock() {
 }
 
 // Its child sends it the signal of a failed access, while no access fails.
-APART int Spin(volatile int* at) {
-  for (;;) sink = sink + *at;
+APART int Spin(volatile int* spins) {
+  *spins = 1;
+  for (;;) sink = sink + *spins;
 }
 int Sent() {
   const int parent = getpid();
-  if (fork() != 0) return Spin(&zero);
-  usleep(100000);
+  void* const shared_by_both =
+      mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  volatile int* const spins = static_cast<volatile int*>(shared_by_both);
+  if (fork() != 0) return Spin(spins);
+  while (*spins == 0) usleep(1000);
   kill(parent, SIGSEGV);
   return 0;
 }
