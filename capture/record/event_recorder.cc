@@ -239,13 +239,11 @@ bool EventRecorder::CommandEnded() {
   return command_status_.has_value();
 }
 
-// Of a command that ended while it was recorded.
-void EventRecorder::KeepEnd() {
-  if (!command_status_) return;
+std::vector<ProcessEnd> EventRecorder::Ends() {
+  if (!command_status_) return {};
   command_end_.pid = command_->pid();
   command_end_.wait_status = *command_status_;
-  ends_.push_back(command_end_);
-  output_.file().SetEnds(ends_);
+  return {command_end_};
 }
 
 int EventRecorder::WaitMilliseconds() const {
@@ -418,7 +416,8 @@ void EventRecorder::TellSlowCalls(RecordSummary& summary) {
 
 Result<RecordSummary> EventRecorder::Summary(Status written) {
   KeepRegions();
-  KeepEnd();
+  const std::vector<ProcessEnd> ends = Ends();
+  output_.file().SetEnds(ends);
   if (written) written = output_.Finish();
   session_->meter().complete = true;
   // The program goes on to its end unrecorded.
@@ -437,7 +436,7 @@ Result<RecordSummary> EventRecorder::Summary(Status written) {
   summary.events = counts_;
   summary.notes = notes_;
   summary.regions = regions_;
-  summary.process_ends = ends_;
+  summary.process_ends = ends;
   if (counters_) summary.counters = counters_->sums();
   if (trigger_) TellSlowCalls(summary);
   if (!written) {

@@ -55,7 +55,7 @@ class EventRecorder : public Recorder {
   Result<RecordSummary> Summary(Status written);
   void TellSlowCalls(RecordSummary& summary);
   void KeepRegions();
-  void KeepEnd();
+  std::vector<ProcessEnd> Ends();  // of a command that ended while it was recorded
   Status TellLost();
 
   // What comes through `--control`.
@@ -76,7 +76,6 @@ class EventRecorder : public Recorder {
   std::optional<PausedCommand> command_;
   std::optional<int> command_status_;  // it ended
   ProcessEnd command_end_;             // then
-  std::vector<ProcessEnd> ends_;       // while it was recorded
   std::optional<SlowTrigger> trigger_;
   std::optional<ControlChannel> control_;
   std::optional<EventSet> events_;

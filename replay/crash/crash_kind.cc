@@ -148,19 +148,29 @@ bool EndsItself(const std::vector<CrashPlace>& frames, const std::vector<CrashSy
       "sigqueue", "pthread_kill", "tgkill", "pthread_kill_implementation"};
   constexpr size_t kMost = 4;  // the innermost
   const auto sends = [&](const CrashPlace& frame) {
-    std::string_view name = frame.function;
-    while (name.starts_with('_')) name.remove_prefix(1);
-    if (name.starts_with("GI_")) name.remove_prefix(sizeof("GI_") - 1);
-    return std::ranges::find(kFunctions, name) != kFunctions.end();
+    return std::ranges::find(kFunctions, OuterName(frame.function)) != kFunctions.end();
   };
   if (std::ranges::any_of(frames | std::views::take(kMost), sends)) return true;
-  const bool aborts = std::ranges::any_of(frames, [](const CrashPlace& frame) {
-    return frame.function == "abort" || frame.function == "__GI_abort";
-  });
   // The signal comes before the call returns.
   const bool is_sent = !calls.empty() && !calls.back().has_returned &&
                        std::ranges::find(kCalls, calls.back().name) != kCalls.end();
-  return aborts || is_sent;
+  return is_sent || std::ranges::any_of(frames, IsAbort);
+}
+
+std::string_view OuterName(std::string_view function) {
+  constexpr std::string_view kInner = "GI_";
+  const auto without_marks = [&function] {
+    function.remove_prefix(std::min(function.find_first_not_of('_'), function.size()));
+  };
+  without_marks();
+  if (!function.starts_with(kInner)) return function;
+  function.remove_prefix(kInner.size());
+  without_marks();
+  return function;
+}
+
+bool IsAbort(const CrashPlace& frame) {
+  return frame.function == "abort" || frame.function == "__GI_abort";
 }
 
 bool IsTerminate(const CrashPlace& frame) {

@@ -31,6 +31,12 @@ std::vector<std::string> RecursionOf(const std::vector<CrashPlace>& frames);
 // in abort(), or its last system call is one of that.
 bool EndsItself(const std::vector<CrashPlace>& frames, const std::vector<CrashSystemCall>& calls);
 
+// The name of a C library's function without the marks of its inner copies: "raise" of
+// "__GI_raise".
+std::string_view OuterName(std::string_view function);
+
+// Whether the function is abort().
+bool IsAbort(const CrashPlace& frame);
 // Whether the function is std::terminate().
 bool IsTerminate(const CrashPlace& frame);
 

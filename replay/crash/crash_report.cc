@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <array>
-#include <unordered_map>
 #include <utility>
 
 #include "base/hex.h"
@@ -18,6 +17,7 @@
 #include "replay/crash/dying_thread.h"
 #include "replay/crash/end_stack.h"
 #include "replay/crash/fault.h"
+#include "replay/crash/known_places.h"
 #include "replay/crash/signal_source.h"
 #include "replay/crash/suspects.h"
 #include "replay/crash/thread_values.h"
@@ -223,9 +223,7 @@ class Reporter {
          .frames = frames});
     report_.depth = frames.size();
     report_.from_outside = report_.kind == CrashKind::kOther && Source().from_outside;
-    report_.aborted = std::ranges::any_of(frames, [](const CrashPlace& frame) {
-      return frame.function == "abort" || frame.function == "__GI_abort";
-    });
+    report_.aborted = std::ranges::any_of(frames, IsAbort);
     report_.terminated = std::ranges::any_of(frames, IsTerminate);
     report_.cause = OwnFrame(frames);
     if (report_.fault && report_.fault->place.function.empty()) TellCallerOf(frames);
@@ -236,16 +234,10 @@ class Reporter {
   // The last throw of an exception outside of the C++ library, however long ago it was.
   void TellThrow(size_t dying) {
     constexpr uint64_t kWindow = 5'000'000;
-    FlowIndex& index = input_.machine.index();
-    ThreadCursor cursor(index, index.threads()[input_.machine.index_number(dying)],
-                        ThreadCursor::Start::kEnd);
-    std::unordered_map<uint64_t, bool> throws;  // by the address that is called
+    ThreadCursor cursor = EndOf(input_, dying);
+    KnownPlaces places(input_.session);
     for (const LastCall& call : LastCallsBefore(cursor, kWindow, SIZE_MAX)) {
-      const auto [known, is_new] = throws.try_emplace(call.entry);
-      if (is_new)
-        known->second = PlaceOf(input_.session, call.space, call.entry, false)
-                            .function.starts_with("__cxa_throw");
-      if (!known->second) continue;
+      if (!places.Of(call.space, call.entry).function.starts_with("__cxa_throw")) continue;
       CrashPlace site = PlaceOf(input_.session, call.space, call.site, false);
       if (IsOfEnding(site)) continue;
       report_.thrown = std::move(site);
@@ -270,10 +262,8 @@ class Reporter {
   // __cxa_throw is called with the object and its type.
   void TellException(size_t dying, const DeathMessages& messages) {
     if (!throw_ || !past_ || input_.core->mode() != CodeMode::kX86_64) return;
-    const auto place = past_->Before(input_.machine.At(dying), throw_->number);
-    if (!place) return;
     const auto argument = [&](std::string_view name) {
-      return place->history.Register(place->point, *FollowedRegister(CodeMode::kX86_64, name));
+      return past_->RegisterBefore(input_.machine.At(dying), throw_->number, name);
     };
     const auto type = argument("rsi");
     if (!type) return;

@@ -29,9 +29,7 @@ bool EndedBefore(const Session& session, int32_t tid, uint64_t tsc) {
 
 // The cursor at the thread's place.
 ThreadCursor CursorAt(const CrashInput& input, size_t thread, const MachineThread& at) {
-  FlowIndex& index = input.machine.index();
-  ThreadCursor cursor(index, index.threads()[input.machine.index_number(thread)],
-                      ThreadCursor::Start::kEnd);
+  ThreadCursor cursor = EndOf(input, thread);
   if (at.number < input.machine.thread(thread).instructions) cursor.ToInstruction(at.number);
   return cursor;
 }
@@ -81,6 +79,10 @@ class LastExecuted {
 }  // namespace
 
 bool HasEnded(const Session& session, int32_t tid) { return EndedBefore(session, tid, 0); }
+
+ThreadCursor EndOf(const CrashInput& input, size_t thread) {
+  return {input.machine.index(), input.machine.thread(thread), ThreadCursor::Start::kEnd};
+}
 
 CrashPlace PlaceOf(Session& session, const AddressSpace* space, uint64_t address, bool is_return) {
   CrashPlace place;

@@ -12,6 +12,9 @@ namespace flowback {
 Result<CrashThread> ThreadAt(const CrashInput& input, size_t thread, bool at_end,
                              const CrashOptions& options);
 
+// A cursor at the end of the machine's thread.
+ThreadCursor EndOf(const CrashInput& input, size_t thread);
+
 // Whether the recording says that the thread ended.
 bool HasEnded(const Session& session, int32_t tid);
 

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "replay/crash/dying_thread.h"
 
-#include <signal.h>
 #include <sys/wait.h>
-
-#include <algorithm>
-#include <cstring>
 
 #include "replay/debug/end_core.h"
 #include "replay/session/ended_thread.h"
@@ -14,14 +10,6 @@ namespace flowback {
 namespace {
 
 constexpr int kLastSignal = 64;
-
-// Zeros: the dump does not tell.
-siginfo_t SignalOf(const EndCore& core) {
-  siginfo_t info{};
-  const Bytes dumped = core.signal();
-  std::memcpy(&info, dumped.data(), std::min(dumped.size(), sizeof info));
-  return info;
-}
 
 std::optional<size_t> ThreadOf(const ReplayedMachine& machine, int32_t tid) {
   for (size_t thread = 0; thread < machine.size(); ++thread)
@@ -36,7 +24,7 @@ ProcessEnd Completed(const CrashInput& input, const ProcessEnd& noted) {
   const EndCore* const core = input.core;
   const bool is_dumped =
       core != nullptr && core->pid() == end.pid && WIFSIGNALED(end.wait_status) &&
-      (SignalOf(*core).si_signo == 0 || SignalOf(*core).si_signo == WTERMSIG(end.wait_status));
+      (core->signal_number() == 0 || core->signal_number() == WTERMSIG(end.wait_status));
   if (end.tid < 0 && is_dumped) end.tid = core->killed_tid();
   return end;
 }
@@ -44,14 +32,14 @@ ProcessEnd Completed(const CrashInput& input, const ProcessEnd& noted) {
 // Where the recorder noted no ends, the core dump tells who was killed.
 std::optional<DyingThread> FindDumped(const CrashInput& input) {
   if (input.core == nullptr) return std::nullopt;
-  const siginfo_t info = SignalOf(*input.core);
+  const int32_t signal = input.core->signal_number();
   const int32_t tid = input.core->killed_tid();
   const auto thread = ThreadOf(input.machine, tid);
-  if (!thread || info.si_signo <= 0 || info.si_signo > kLastSignal) return std::nullopt;
+  if (!thread || signal <= 0 || signal > kLastSignal) return std::nullopt;
   DyingThread dumped{.thread = *thread, .end = ProcessEnd()};
   dumped.end->pid = input.core->pid();
   dumped.end->tid = tid;
-  dumped.end->wait_status = info.si_signo;
+  dumped.end->wait_status = signal;
   dumped.end->ip = input.core->Counter(tid);
   return dumped;
 }

@@ -24,9 +24,7 @@ LastTransfer WildTransfer(const std::optional<LastInstruction>& last, bool has_c
 }  // namespace
 
 std::optional<LastInstruction> LastInstructionOf(const CrashInput& input, size_t thread) {
-  FlowIndex& index = input.machine.index();
-  ThreadCursor cursor(index, index.threads()[input.machine.index_number(thread)],
-                      ThreadCursor::Start::kEnd);
+  ThreadCursor cursor = EndOf(input, thread);
   while (cursor.Previous()) {
     if (cursor.kind() == ThreadCursor::Kind::kLoss || cursor.kind() == ThreadCursor::Kind::kUnknown)
       break;

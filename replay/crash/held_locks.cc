@@ -5,6 +5,8 @@
 #include <array>
 #include <string_view>
 
+#include "replay/crash/crash_kind.h"
+
 namespace flowback {
 namespace {
 
@@ -27,9 +29,7 @@ bool LocksMutex(std::string_view function) {
   constexpr std::array<std::string_view, 4> kNames = {"pthread_mutex_lock", "pthread_mutex_trylock",
                                                       "pthread_mutex_timedlock",
                                                       "pthread_mutex_clocklock"};
-  while (function.starts_with('_')) function.remove_prefix(1);
-  if (function.starts_with("GI_")) return LocksMutex(function.substr(sizeof("GI_") - 1));
-  return std::ranges::find(kNames, function) != kNames.end();
+  return std::ranges::find(kNames, OuterName(function)) != kNames.end();
 }
 
 std::vector<CrashMutex> HeldMutexes(int32_t tid, const std::vector<LastCall>& calls,

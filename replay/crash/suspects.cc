@@ -5,11 +5,11 @@
 #include <array>
 #include <optional>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 
 #include "replay/crash/crash_kind.h"
 #include "replay/crash/crash_threads.h"
+#include "replay/crash/known_places.h"
 
 namespace flowback {
 namespace {
@@ -25,34 +25,14 @@ bool IsFree(std::string_view name) {
 }
 
 std::vector<LastCall> CallsOf(const CrashInput& input, size_t dying) {
-  FlowIndex& index = input.machine.index();
-  ThreadCursor cursor(index, index.threads()[input.machine.index_number(dying)],
-                      ThreadCursor::Start::kEnd);
+  ThreadCursor cursor = EndOf(input, dying);
   return LastCallsBefore(cursor, kCallWindow, SIZE_MAX);
 }
 
-// Keeps what it has looked up.
-class Places {
- public:
-  explicit Places(Session& session) : session_(session) {}
-  const CrashPlace& Of(const AddressSpace* space, uint64_t address) {
-    const auto [known, is_new] = places_.try_emplace(address);
-    if (is_new) known->second = PlaceOf(session_, space, address, false);
-    return known->second;
-  }
-
- private:
-  Session& session_;
-  std::unordered_map<uint64_t, CrashPlace> places_;
-};
-
 std::optional<uint64_t> BlockOf(PastValues* past, const MachineThread& thread,
                                 const LastCall& call) {
-  const CodeMode mode = thread.instruction.mode;
-  const auto argument = FollowedRegister(mode, mode == CodeMode::kAArch64 ? "x0" : "rdi");
-  if (past == nullptr || !argument) return std::nullopt;
-  const auto place = past->Before(thread, call.number);
-  return place ? place->history.Register(place->point, *argument) : std::nullopt;
+  const char* const argument = thread.instruction.mode == CodeMode::kAArch64 ? "x0" : "rdi";
+  return past == nullptr ? std::nullopt : past->RegisterBefore(thread, call.number, argument);
 }
 
 bool IsAllocation(std::string_view name) {
@@ -63,16 +43,14 @@ bool IsAllocation(std::string_view name) {
 // Whether the call may have returned the block: any call may allocate it, by a jump at its end.
 bool MayReturn(PastValues& past, const MachineThread& thread, const LastCall& call, uint64_t block,
                std::string_view name) {
-  const auto result = FollowedRegister(
-      thread.instruction.mode, thread.instruction.mode == CodeMode::kAArch64 ? "x0" : "rax");
-  const auto place = result ? past.Before(thread, call.end_number) : std::nullopt;
-  const auto returned = place ? place->history.Register(place->point, *result) : std::nullopt;
+  const char* const result = thread.instruction.mode == CodeMode::kAArch64 ? "x0" : "rax";
+  const auto returned = past.RegisterBefore(thread, call.end_number, result);
   if (name.contains("memalign") || !returned) return IsAllocation(name);
   return *returned == block;
 }
 
 // The last call that may have returned the block ends there; 0: none.
-uint64_t AllocatedAt(PastValues& past, const MachineThread& thread, Places& places,
+uint64_t AllocatedAt(PastValues& past, const MachineThread& thread, KnownPlaces& places,
                      const std::vector<LastCall>& calls, uint64_t block) {
   uint64_t last = 0;
   for (const LastCall& call : calls) {
@@ -89,7 +67,7 @@ uint64_t AllocatedAt(PastValues& past, const MachineThread& thread, Places& plac
 
 CrashFrees FreesBefore(const CrashInput& input, size_t dying, PastValues* past,
                        std::string_view message) {
-  Places places(input.session);
+  KnownPlaces places(input.session);
   const MachineThread thread = input.machine.At(dying);
   CrashFrees frees;
   std::vector<LastCall> calls = CallsOf(input, dying);
@@ -115,7 +93,7 @@ CrashFrees FreesBefore(const CrashInput& input, size_t dying, PastValues* past,
 }
 
 std::vector<CrashPlace> ReturnedLast(const CrashInput& input, size_t dying, size_t most) {
-  Places places(input.session);
+  KnownPlaces places(input.session);
   std::vector<LastCall> calls = CallsOf(input, dying);
   std::erase_if(calls, [](const LastCall& call) { return !call.has_returned; });
   std::ranges::sort(calls, std::ranges::greater{}, &LastCall::end_number);

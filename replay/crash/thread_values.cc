@@ -2,21 +2,17 @@
 #include "replay/crash/thread_values.h"
 
 #include <algorithm>
-#include <map>
 #include <optional>
 #include <utility>
 
 #include "base/hex.h"
+#include "replay/crash/crash_threads.h"
 #include "replay/crash/held_locks.h"
+#include "replay/crash/known_places.h"
 #include "replay/session/stack_naming.h"
 
 namespace flowback {
 namespace {
-
-ThreadCursor CursorOf(const CrashInput& input, size_t thread) {
-  FlowIndex& index = input.machine.index();
-  return {index, index.threads()[input.machine.index_number(thread)], ThreadCursor::Start::kEnd};
-}
 
 // Whether the thread is in a function that locks a mutex, inlined or not.
 bool IsLocking(Session& session, const ThreadStack& stack) {
@@ -30,7 +26,7 @@ bool IsLocking(Session& session, const ThreadStack& stack) {
 }  // namespace
 
 uint64_t TimeOf(const CrashInput& input, size_t thread, uint64_t number) {
-  ThreadCursor cursor = CursorOf(input, thread);
+  ThreadCursor cursor = EndOf(input, thread);
   cursor.ToInstruction(number);
   return cursor.instruction().tsc;
 }
@@ -46,32 +42,28 @@ void ThreadValues::Tell(size_t thread, size_t last, CrashThread& told) {
   const auto place = past_.Before(input_.machine.At(thread), end);
   if (!place) return;
   told.system_calls = LastSystemCalls(*place, last, input_.core->Register(told.tid, "orig_rax"));
-  for (CrashSystemCall& call : told.system_calls) call.tsc = TimeOf(input_, thread, call.number);
+  ThreadCursor cursor = EndOf(input_, thread);
+  for (CrashSystemCall& call : told.system_calls) {
+    cursor.ToInstruction(call.number);
+    call.tsc = cursor.instruction().tsc;
+  }
   // Where the arguments of a call are in registers of known names.
   if (input_.core->threads() > 1 && input_.core->mode() == CodeMode::kX86_64)
     TellMutexes(thread, *place, told);
 }
 
 void ThreadValues::TellMutexes(size_t thread, const PastValues::Place& place, CrashThread& told) {
-  ThreadCursor cursor = CursorOf(input_, thread);
+  ThreadCursor cursor = EndOf(input_, thread);
   const std::vector<LastCall> calls =
       LastCallsBefore(cursor, PastValues::kMostInstructions, SIZE_MAX);
-  std::map<uint64_t, std::string> names;  // of functions, by entry
-  const auto name_of = [&](const LastCall& call) {
-    const auto [known, is_new] = names.try_emplace(call.entry);
-    if (is_new) known->second = PlaceOf(input_.session, call.space, call.entry, false).function;
-    return known->second;
-  };
+  KnownPlaces places(input_.session);
   const MachineThread at = input_.machine.At(thread);
-  const auto value_at = [&](uint64_t number, std::string_view name) -> std::optional<uint64_t> {
-    const auto then = past_.Before(at, number);
-    return then ? then->history.Register(then->point, *FollowedRegister(CodeMode::kX86_64, name))
-                : std::nullopt;
-  };
   const CallFacts facts{
-      .name_of = name_of,
-      .argument_of = [&](const LastCall& call) { return value_at(call.number, "rdi"); },
-      .result_of = [&](const LastCall& call) { return value_at(call.end_number, "rax"); }};
+      .name_of = [&](const LastCall& call) { return places.Of(call.space, call.entry).function; },
+      .argument_of =
+          [&](const LastCall& call) { return past_.RegisterBefore(at, call.number, "rdi"); },
+      .result_of =
+          [&](const LastCall& call) { return past_.RegisterBefore(at, call.end_number, "rax"); }};
   told.holds = HeldMutexes(told.tid, calls, *input_.core, facts);
   for (CrashMutex& mutex : told.holds) mutex.name = DataNameOf(names_, *place.space, mutex.address);
   if (!IsLocking(input_.session, told.stack) || told.system_calls.empty()) return;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "replay/crash/crash_threads.h"
 #include "replay/crash/thread_values.h"
 
 namespace flowback {
@@ -37,7 +38,7 @@ class StoreSearch {
   std::optional<CrashStore> Find() {
     const size_t threads = input_.machine.size();
     if (HasTooManyThreads(input_)) return std::nullopt;
-    if (threads > 1) load_ = BoundsAt(CursorOf(dying_), loaded_);
+    if (threads > 1) load_ = BoundsAt(EndOf(input_, dying_), loaded_);
     AddWrite(dying_, loaded_);
     for (size_t thread = 0; thread < threads; ++thread)
       if (thread != dying_)
@@ -49,10 +50,6 @@ class StoreSearch {
   }
 
  private:
-  ThreadCursor CursorOf(size_t thread) const {
-    FlowIndex& index = input_.machine.index();
-    return {index, index.threads()[input_.machine.index_number(thread)], ThreadCursor::Start::kEnd};
-  }
   TscInterval BoundsOf(const CursorInstruction& one) const {
     return proven_ ? one.bounds : TscInterval{.lo = one.tsc, .hi = one.tsc};
   }
@@ -67,7 +64,7 @@ class StoreSearch {
   // So many of the thread's instructions may have executed before the load.
   uint64_t CountBefore(size_t thread) const {
     if (load_.hi == kAlways) return input_.machine.thread(thread).instructions;
-    ThreadCursor cursor = CursorOf(thread);
+    ThreadCursor cursor = EndOf(input_, thread);
     cursor.ToTime(load_.hi + 1);
     while (cursor.kind() != ThreadCursor::Kind::kEnd &&
            (cursor.kind() != ThreadCursor::Kind::kInstruction ||
@@ -81,7 +78,7 @@ class StoreSearch {
     ThreadWrite write{.thread = thread};
     const auto place = past_.Before(input_.machine.At(thread), count);
     if (!place) {
-      write.when.hi = BoundsAt(CursorOf(thread), count - 1).hi;
+      write.when.hi = BoundsAt(EndOf(input_, thread), count - 1).hi;
       writes_.push_back(write);
       return;
     }
@@ -94,7 +91,7 @@ class StoreSearch {
     write.space = place->space;
     if (is_stored) write.address = place->history.path().instructions[last.instruction].address;
     // The kernel may write until a call returns.
-    write.when = BoundsAt(CursorOf(thread), write.number + (is_stored ? 0 : 1));
+    write.when = BoundsAt(EndOf(input_, thread), write.number + (is_stored ? 0 : 1));
     writes_.push_back(write);
   }
 

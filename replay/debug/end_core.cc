@@ -35,11 +35,6 @@ Number NumberAt(Bytes bytes, uint64_t offset) {
   return number;
 }
 
-Bytes PartOf(Bytes bytes, uint64_t offset, uint64_t size) {
-  if (offset > bytes.size()) return {};
-  return bytes.subspan(offset, std::min<uint64_t>(size, bytes.size() - offset));
-}
-
 }  // namespace
 
 Result<EndCore> EndCore::Open(const std::string& path) {
@@ -59,7 +54,7 @@ EndCore::EndCore(std::shared_ptr<const MappedFile> file, CoreFile core)
   for (uint64_t i = 0; header && i < count; ++i) {
     const auto program = CoreProgram(bytes, header->e_phoff + i * header->e_phentsize, is_32);
     if (program && program->p_type == kNotes)
-      ReadNotes(PartOf(bytes, program->p_offset, program->p_filesz));
+      ReadNotes(Slice(bytes, program->p_offset, program->p_filesz));
   }
   FindPrivateMemory();
 }
@@ -118,16 +113,29 @@ bool EndCore::IsNearThreadPointer(uint64_t address) const {
   return behind != pointers_.begin() && address - *std::prev(behind) < kKernelWrites;
 }
 
-uint64_t EndCore::signal_address() const {
-  // Behind three numbers, at a multiple of a pointer's size.
+int32_t EndCore::signal_number() const { return NumberAt<int32_t>(signal_, 0); }
+
+int32_t EndCore::signal_code() const {
+  constexpr uint64_t kAt = 8;
+  return NumberAt<int32_t>(signal_, kAt);
+}
+
+// Behind three numbers, at a multiple of a pointer's size.
+uint64_t EndCore::SignalUnion() const {
   constexpr uint64_t k64 = 16, k32 = 12;
-  if (layout_->word == sizeof(uint32_t)) return NumberAt<uint32_t>(signal_, k32);
-  return NumberAt<uint64_t>(signal_, k64);
+  return layout_->word == sizeof(uint32_t) ? k32 : k64;
+}
+
+int32_t EndCore::signal_sender() const { return NumberAt<int32_t>(signal_, SignalUnion()); }
+
+uint64_t EndCore::signal_address() const {
+  if (layout_->word == sizeof(uint32_t)) return NumberAt<uint32_t>(signal_, SignalUnion());
+  return NumberAt<uint64_t>(signal_, SignalUnion());
 }
 
 bool EndCore::IsOfDeath(const Recording& recording) const {
   const auto place = Counter(killed_tid_);
-  const auto signal = NumberAt<int32_t>(signal_, 0);
+  const int32_t signal = signal_number();
   // Not every recorder notes how processes end: then the dump itself must tell of a death.
   const auto is_ours = [this](const ProcessEnd& end) { return end.pid == pid(); };
   if (std::ranges::none_of(recording.process_ends, is_ours)) {

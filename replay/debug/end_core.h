@@ -48,6 +48,11 @@ class EndCore {
   Bytes signal() const { return signal_; }
   // The address that it tells, which only some signals have.
   uint64_t signal_address() const;
+  // Of that siginfo: the signal, why it came (SI_USER, SEGV_MAPERR, ...), and, of what a process
+  // sent, the number of the process. 0: the dump does not tell.
+  int32_t signal_number() const;
+  int32_t signal_code() const;
+  int32_t signal_sender() const;
   int32_t killed_tid() const { return killed_tid_; }
   // Whether the dump is of the process' death, and not of a process that ran on, which may show the
   // same program counter: the recording tells of the same death, or, where it does not tell how the
@@ -65,6 +70,7 @@ class EndCore {
   EndCore(std::shared_ptr<const MappedFile> file, CoreFile core);
   void ReadNotes(Bytes notes);
   void ReadThreadPointer(uint32_t type, Bytes content, int32_t tid);
+  uint64_t SignalUnion() const;  // where what depends on the signal begins in its siginfo
   void FindPrivateMemory();
   // Where thread-local variables and what the kernel writes for a thread may be.
   bool IsNearThreadPointer(uint64_t address) const;

@@ -198,6 +198,13 @@ std::optional<PastValues::Place> PastValues::At(const MachineThread& thread) {
   return address == thread.pc ? place : std::nullopt;
 }
 
+std::optional<uint64_t> PastValues::RegisterBefore(const MachineThread& thread, uint64_t number,
+                                                   std::string_view name) {
+  const auto followed = FollowedRegister(core_.mode(), name);
+  const auto place = followed ? Before(thread, number) : std::nullopt;
+  return place ? place->history.Register(place->point, *followed) : std::nullopt;
+}
+
 std::optional<PastValues::Place> PastValues::Before(const MachineThread& thread, uint64_t number) {
   const Past& past = PastOf(thread);
   if (!past.history || number < past.first) return std::nullopt;

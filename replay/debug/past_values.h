@@ -56,6 +56,9 @@ class PastValues {
   std::optional<Place> At(const MachineThread& thread);
   // The same before the thread's n-th instruction, wherever the thread stands.
   std::optional<Place> Before(const MachineThread& thread, uint64_t number);
+  // A register then, by the name that gdb gives it. Empty: it is not proven, or not followed.
+  std::optional<uint64_t> RegisterBefore(const MachineThread& thread, uint64_t number,
+                                         std::string_view name);
 
  private:
   struct Past {

@@ -50,9 +50,9 @@ const std::vector<GdbServer::Command>& GdbServer::Commands() {
 
 Replies GdbServer::Monitor(std::string_view rest) {
   const auto line = BytesOfHex(rest);
-  if (!line) return {kRefused};
-  const std::string text = MonitorText(std::string(symbols::Trimmed(*line)));
+  const std::string text = line ? MonitorText(std::string(symbols::Trimmed(*line))) : std::string();
   monitored_.reset();
+  if (!line) return {kRefused};
   // Replies of any length come as output.
   Replies replies;
   constexpr size_t kPart = kMostPacketBytes / 4;

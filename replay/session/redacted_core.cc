@@ -22,11 +22,6 @@ constexpr uint64_t kBelowStack = 128;  // where a function without calls may hav
 constexpr uint64_t kOtherStack =
     16 * kPage;  // that stays of a stack, but of the first thread's all
 
-Bytes Part(Bytes bytes, uint64_t offset, uint64_t size) {
-  if (offset > bytes.size()) return {};
-  return bytes.subspan(offset, std::min<uint64_t>(size, bytes.size() - offset));
-}
-
 // What the notes tell of stacks.
 struct Stacks {
   std::vector<uint64_t> pointers;  // of all threads
@@ -119,7 +114,7 @@ class CoreRedaction {
         programs_.push_back(*program);
     for (const Elf64_Phdr& program : programs_)
       if (program.p_type == PT_NOTE)
-        ReadStacks(Part(core_, program.p_offset, program.p_filesz), layout_, stacks_);
+        ReadStacks(Slice(core_, program.p_offset, program.p_filesz), layout_, stacks_);
     std::ranges::sort(stacks_.pointers);
   }
 
@@ -151,18 +146,18 @@ class CoreRedaction {
 
   // What of it stays, as the program header tells it then.
   Status Keep(Elf64_Phdr& program, size_t number) {
-    const Bytes content = Part(core_, program.p_offset, program.p_filesz);
+    const Bytes content = Slice(core_, program.p_offset, program.p_filesz);
     Bytes kept;
     if (program.p_type == PT_NOTE) {
       kept = content;
     } else if (const auto begin = StackIn(program)) {
       // Above another stack than the first thread's may lie other memory of the program.
       const bool is_main = stacks_.main - program.p_vaddr < program.p_filesz;
-      kept = Part(content, *begin, is_main ? content.size() : kOtherStack);
+      kept = Slice(content, *begin, is_main ? content.size() : kOtherStack);
       program.p_vaddr += *begin;
       program.p_memsz -= std::min(program.p_memsz, *begin);
     } else if (LooksLikeElf(content)) {
-      kept = Part(content, 0, kPage);
+      kept = Slice(content, 0, kPage);
     }
     if (kept.size() > left_) return Repeated(program, number);
     left_ -= kept.size();

@@ -7,7 +7,6 @@ and what `flowback crash` says of the bad pointer is held against the marks in t
 import json
 import os
 import re
-import resource
 import shutil
 import signal
 import subprocess
@@ -16,7 +15,7 @@ import tempfile
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
-from commands import run  # noqa: E402
+from commands import run, test_with_core_dumps  # noqa: E402
 
 FLOWBACK, SOURCE = sys.argv[1], sys.argv[2]
 PROGRAMS = dict(word.split("=", 1) for word in sys.argv[3:])
@@ -79,9 +78,4 @@ class Machines(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    resource.setrlimit(resource.RLIMIT_CORE, resource.getrlimit(resource.RLIMIT_CORE)[1:] * 2)
-    os.environ["FLOWBACK_CACHE"] = tempfile.mkdtemp()
-    try:
-        unittest.main(argv=sys.argv[:1], verbosity=2, exit=False).result.wasSuccessful() or sys.exit(1)
-    finally:
-        shutil.rmtree(os.environ["FLOWBACK_CACHE"])
+    test_with_core_dumps()

@@ -8,14 +8,13 @@ the lines that may and may not be named.
 import json
 import os
 import re
-import resource
 import shutil
 import sys
 import tempfile
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
-from commands import run  # noqa: E402
+from commands import run, test_with_core_dumps  # noqa: E402
 
 FLOWBACK, PROGRAM, SOURCE = sys.argv[1:4]
 MARKS = {}
@@ -75,9 +74,4 @@ class Misled(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    resource.setrlimit(resource.RLIMIT_CORE, resource.getrlimit(resource.RLIMIT_CORE)[1:] * 2)
-    os.environ["FLOWBACK_CACHE"] = tempfile.mkdtemp()
-    try:
-        unittest.main(argv=sys.argv[:1], verbosity=2, exit=False).result.wasSuccessful() or sys.exit(1)
-    finally:
-        shutil.rmtree(os.environ["FLOWBACK_CACHE"])
+    test_with_core_dumps()
