@@ -13,13 +13,14 @@ inline BlockRun PartOf(const BlockRun& run, size_t begin, size_t end) {
   BlockRun part = run;
   part.lengths = run.lengths.subspan(begin, end - begin);
   for (size_t i = 0; i < begin; ++i) part.address += run.lengths[i];
-  part.first_tsc = run.TscOf(begin);
+  if (begin != 0) part.first_tsc = run.TscOf(begin);
   if (end == run.lengths.size()) return part;
   part.tsc = run.TscOf(end - 1);
   part.last_lo = 0;
   part.exit = BlockExit::kFallThrough;
   part.last = InstructionClass::kOther;
   part.branch = {};
+  part.cycles = {};
   part.next = part.address;
   for (const uint8_t length : part.lengths) part.next += length;
   return part;

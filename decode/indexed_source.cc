@@ -17,6 +17,7 @@ class IndexedSource final : public TraceSource {
   std::string_view Name() const override { return source_->Name(); }
   TraceUnit Unit() const override { return source_->Unit(); }
   bool samples() const override { return source_->samples(); }
+  std::string_view WhyNoFlow() const override { return source_->WhyNoFlow(); }
   void VisitSamples(const Stream& stream, StreamRange range,
                     const std::function<void(const StreamSample&)>& visit) const override {
     source_->VisitSamples(stream, range, visit);

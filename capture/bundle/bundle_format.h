@@ -24,6 +24,8 @@
 #include <string_view>
 #include <vector>
 
+#include "flowback/capture/open.h"
+
 namespace flowback::bundle {
 
 inline constexpr std::string_view kManifest = "flowback-bundle.json";
@@ -57,11 +59,12 @@ constexpr uint64_t MostUnpacked(uint64_t packed) {
 struct Manifest {
   std::string made_by;             // the program and its version
   std::string input;               // the recording's path when it was packed
-  std::string recording;           // the member or folder that it is
+  std::string recording;           // the member or folder that it is; the first of raw traces
   std::vector<std::string> cores;  // members
   bool redacted = false;           // they have registers and stacks only
   std::string kallsyms;            // a member; empty: there is none
   std::string kcore;
+  OpenOptions given = {};  // what the command line said of it; files are members
 };
 
 struct Member {

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "capture/bundle/given_input.h"
 #include "capture/formats/json_document.h"
 
 namespace flowback::bundle {
@@ -63,6 +64,7 @@ std::string ManifestJson(const Manifest& manifest) {
                {"cores", manifest.cores}, {"redacted", manifest.redacted}};
   if (!manifest.kallsyms.empty()) json["kallsyms"] = manifest.kallsyms;
   if (!manifest.kcore.empty()) json["kcore"] = manifest.kcore;
+  if (HasGiven(manifest.given)) json["given"] = GivenJson(manifest.given);
   return Dump(json);
 }
 
@@ -85,11 +87,14 @@ Result<Manifest> ParseManifest(Bytes text, const std::string& path) {
                     .cores = {},
                     .redacted = IsTrue(*json, "redacted"),
                     .kallsyms = TextOf(*json, "kallsyms"),
-                    .kcore = TextOf(*json, "kcore")};
+                    .kcore = TextOf(*json, "kcore"),
+                    .given = {}};
+  if (const JsonValue* given = json->Find("given")) manifest.given = ParseGiven(*given);
   for (const JsonValue& core : ItemsOf(*json, "cores")) manifest.cores.push_back(core.text);
   std::vector<std::string> named = manifest.cores;
   for (const std::string& name : {manifest.kallsyms, manifest.kcore})
     if (!name.empty()) named.push_back(name);
+  for (const std::string& file : FilesOf(manifest.given)) named.push_back(file);
   named.push_back(manifest.recording);
   for (const std::string& name : named)
     if (!IsMemberName(name))

@@ -12,6 +12,8 @@
 #include <vector>
 
 #include "base/descriptor.h"
+#include "base/mapped_file.h"
+#include "capture/record/elf_tables.h"
 #include "capture/record/mapped_file_text.h"
 #include "capture/record/process_maps.h"
 
@@ -70,6 +72,26 @@ CodeRange Clipped(CodeRange range, uint64_t begin, uint64_t end) {
   return range;
 }
 
+// Of a mapping, the part around `address` that the kernel would have made executable: one segment
+// of the file. The emulator loads a program with all its segments readable, so they look like one.
+// All of it where the file is no program, or tells nothing of the address.
+CodeRange SegmentAt(const CodeRange& mapping, uint64_t address) {
+  constexpr uint64_t kPage = 4096;
+  if (mapping.path.empty()) return mapping;
+  const auto file = MappedFile::Open(mapping.path);
+  if (!file) return mapping;
+  const record::ElfTables tables((*file)->bytes());
+  for (const Elf64_Phdr& segment : tables.segments()) {
+    if (segment.p_type != PT_LOAD || (segment.p_flags & PF_X) == 0) continue;
+    const uint64_t first = segment.p_offset / kPage * kPage;
+    const uint64_t size = (segment.p_offset - first + segment.p_filesz + kPage - 1) / kPage * kPage;
+    const uint64_t begin = mapping.begin + (first - mapping.file_offset);
+    if (first < mapping.file_offset || address < begin || address - begin >= size) continue;
+    return Clipped(mapping, begin, begin + size);
+  }
+  return mapping;
+}
+
 }  // namespace
 
 const CodeRange* CodeMap::Find(uint64_t address) const {
@@ -110,7 +132,8 @@ void CodeMap::Learn(uint64_t begin, uint64_t end, uint64_t base, const Announce&
 
 void CodeMap::LearnAt(uint64_t address, uint64_t base, const Announce& announce) {
   for (const CodeRange& mapping : ReadMappings(base, files_are_kept_))
-    if (address >= mapping.begin && address < mapping.end) Add(mapping, announce);
+    if (address >= mapping.begin && address < mapping.end)
+      Add(SegmentAt(mapping, address), announce);
 }
 
 void CodeMap::Forget(uint64_t begin, uint64_t end) {

@@ -40,7 +40,8 @@ class CodeMap {
   bool HasFile(const std::string& inode) const { return inodes_.contains(inode); }
   // Looks up what is mapped in [begin, end) and announces what is not known yet.
   void Learn(uint64_t begin, uint64_t end, uint64_t base, const Announce& announce);
-  // The same for the whole mapping that `address` lies in.
+  // The same for the executable segment that `address` lies in; where no file tells of segments,
+  // for the whole mapping.
   void LearnAt(uint64_t address, uint64_t base, const Announce& announce);
   // What was there is there no more.
   void Forget(uint64_t begin, uint64_t end);

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "capture/emulate/signal_stack.h"
 #include "capture/record/mapped_file_text.h"
 
 namespace flowback::emulate {
@@ -62,6 +63,7 @@ EmulatedProcess::EmulatedProcess(record::SharedArea& area, record::EmulatorSetup
                .mode = setup_.mode}),
       code_(area.settings.keeps_images),
       memory_(setup_.mode),
+      address_tables_(AddressTables::MostBytesHere()),
       watch_(setup_.watched) {}
 
 ThreadMaker EmulatedProcess::AsMaker() const {
@@ -222,8 +224,9 @@ ThreadTracer* EmulatedProcess::StartThread(unsigned vcpu, const GuestRegisters* 
   return thread;
 }
 
-void EmulatedProcess::OnBlock(unsigned vcpu, const Block& block, const GuestRegisters* registers) {
+void EmulatedProcess::OnBlock(unsigned vcpu, const Block& block, GuestRegisters* registers) {
   if (vcpu >= kMaxVcpus) return;
+  if (block.may_be_handler()) AlignStack(*registers);
   ThreadTracer* thread = Thread(vcpu);
   if (thread == nullptr) {
     thread = StartThread(vcpu, registers, block.start);
@@ -238,6 +241,14 @@ void EmulatedProcess::OnBlock(unsigned vcpu, const Block& block, const GuestRegi
   else
     EnterBlock(*thread, block, *registers);
   if (attention != 0 && thread->open()) LookUp(vcpu, block, attention);
+}
+
+// A program's own registers are changed, and before the block's first instruction: nothing of the
+// generated code has read them yet.
+void EmulatedProcess::AlignStack(GuestRegisters& registers) {
+  const std::lock_guard lock(mutex_);
+  if (registers_known_ != 0 && setup_.mode == CodeMode::kX86_64)
+    AlignSignalStack(registers, memory_);
 }
 
 void EmulatedProcess::EnterBlock(ThreadTracer& thread, const Block& block,

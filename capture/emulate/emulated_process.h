@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/descriptor.h"
+#include "capture/emulate/address_tables.h"
 #include "capture/emulate/block.h"
 #include "capture/emulate/code_map.h"
 #include "capture/emulate/code_versions.h"
@@ -81,8 +82,10 @@ class EmulatedProcess {
                                                         const std::vector<uint8_t>& lengths);
   void OnSwitchInside(unsigned vcpu, const Block& rest);
   // Where EnterQuickly refused.
-  void OnBlock(unsigned vcpu, const Block& block, const GuestRegisters* registers);
+  void OnBlock(unsigned vcpu, const Block& block, GuestRegisters* registers);
   void OnSystemCall(unsigned vcpu, const GuestCall& call);
+  // Whether the call is to fail with ENOMEM, for the emulator would fill the memory.
+  bool MustFail(unsigned vcpu);
   void OnSystemCallDone(unsigned vcpu, int64_t number, int64_t result);
   // The calling thread dies of a signal, and the process with it. `core`: where its core dump is;
   // empty: there is none.
@@ -118,6 +121,7 @@ class EmulatedProcess {
   void SetThread(unsigned vcpu, ThreadTracer* thread);
   ThreadTracer* StartThread(unsigned vcpu, const GuestRegisters* registers, uint64_t start);
   ThreadTracer* NewTracer(bool off);
+  void AlignStack(GuestRegisters& registers);
   void EnterBlock(ThreadTracer& thread, const Block& block, const GuestRegisters& registers);
   void EnterPossibleHandler(ThreadTracer& thread, const Block& block,
                             const GuestRegisters& registers);
@@ -141,6 +145,7 @@ class EmulatedProcess {
   void EndStopped(unsigned own);
   std::string CommOf(int32_t tid);
   std::optional<uint64_t> FaultAddress(const ThreadTracer& thread, int signal, uint64_t ip) const;
+  void TellMissingExtension(ThreadTracer& thread, uint64_t ip);
   void TellKilled(unsigned vcpu, int signal, const std::string& core);
   void TellExit(unsigned vcpu, const GuestCall& call);
   void TellEnd(ThreadTracer& thread, ProcessEnd end);
@@ -155,6 +160,7 @@ class EmulatedProcess {
   }
   void Execute(unsigned vcpu, uint64_t path, uint64_t arguments, uint64_t environment);
   void ExecuteAt(unsigned vcpu, const GuestCall& call);
+  void RunsUntraced(unsigned vcpu, const std::string& why);
   std::string OutOfReach(const record::EmulatorSetup& setup, Descriptor& area) const;
   static void ExecuteNatively(const std::string& file, const std::vector<std::string>& arguments,
                               const std::vector<std::string>& environment);
@@ -192,6 +198,7 @@ class EmulatedProcess {
   CodeVersions versions_;
   StaleCode stale_;
   GuestMemory memory_;
+  AddressTables address_tables_;
   record::FunctionWatch watch_;
   std::array<bool, 65> wants_siginfo_{};  // by signal: its handler gets a siginfo
   std::map<int32_t, std::string> names_;  // of threads that gave themselves one

@@ -149,6 +149,12 @@ bool GuestMemory::Read(uint64_t address, void* out, uint64_t size) const {
   return process_vm_readv(getpid(), &local, 1, &remote, 1, 0) == static_cast<ssize_t>(size);
 }
 
+bool GuestMemory::Write(uint64_t address, const void* bytes, uint64_t size) const {
+  const iovec local{const_cast<void*>(bytes), size};
+  const iovec remote{reinterpret_cast<void*>(address + base_), size};
+  return process_vm_writev(getpid(), &local, 1, &remote, 1, 0) == static_cast<ssize_t>(size);
+}
+
 std::optional<uint64_t> GuestMemory::Word(uint64_t address) const {
   uint64_t word = 0;  // the lower half comes first
   return Read(address, &word, word_size()) ? std::optional(word) : std::nullopt;

@@ -49,6 +49,8 @@ class GuestMemory {
 
   // All of it or nothing; never faults.
   bool Read(uint64_t address, void* out, uint64_t size) const;
+  // The same of memory that the program may write to.
+  bool Write(uint64_t address, const void* bytes, uint64_t size) const;
   std::optional<uint64_t> Word(uint64_t address) const;
   // Up to a NUL; nothing when there is none in the first `limit` bytes.
   std::optional<std::string> Text(uint64_t address, uint64_t limit) const;

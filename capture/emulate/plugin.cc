@@ -5,10 +5,12 @@
 // variables of this file; and so are the functions of the C library and the signal handlers whose
 // calls we see. All are set once, when QEMU installs the plugin or the program begins.
 #include <dlfcn.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <array>
@@ -78,7 +80,7 @@ record::SharedArea* MapArea(int fd) {
 
 extern "C" [[gnu::used]] void FlowbackOnBlock(unsigned vcpu, void* block, void* registers) {
   process->OnBlock(vcpu, *static_cast<const Block*>(block),
-                   static_cast<const GuestRegisters*>(registers));
+                   static_cast<GuestRegisters*>(registers));
 }
 
 // QEMU's generated code keeps the CPU state's address in RBP (see guest.h): passed on as a third
@@ -263,12 +265,42 @@ int OnCreate(pthread_t* id, const pthread_attr_t* attributes, void* (*run)(void*
 
 void OnThreadMade(qemu_plugin_id_t, unsigned vcpu) { process->OnThreadMade(vcpu, maker); }
 
+// ---- mappings ----
+
+thread_local bool refuses_mappings;  // the program's call is to fail
+
+void* (*real_mmap)(void*, size_t, int, int, int, off64_t);
+
+void* OnMap(void* address, size_t size, int protection, int flags, int file, off64_t offset) {
+  if (!refuses_mappings) return real_mmap(address, size, protection, flags, file, offset);
+  errno = ENOMEM;
+  return MAP_FAILED;
+}
+
+void* (*real_mremap)(void*, size_t, size_t, int, ...);
+
+// The last argument is there with MREMAP_FIXED; nothing is read of it elsewhere.
+void* OnRemap(void* address, size_t old_size, size_t size, int flags, void* place) {
+  if (!refuses_mappings) return real_mremap(address, old_size, size, flags, place);
+  errno = ENOMEM;
+  return MAP_FAILED;
+}
+
+void WatchMappings() {
+  real_mmap = reinterpret_cast<decltype(real_mmap)>(
+      ReplaceImport("mmap64", reinterpret_cast<void*>(&OnMap)));
+  real_mremap = reinterpret_cast<decltype(real_mremap)>(
+      ReplaceImport("mremap", reinterpret_cast<void*>(&OnRemap)));
+}
+
 void OnSystemCall(qemu_plugin_id_t, unsigned vcpu, int64_t number, uint64_t a1, uint64_t a2,
                   uint64_t a3, uint64_t a4, uint64_t a5, uint64_t a6, uint64_t, uint64_t) {
   process->OnSystemCall(vcpu, {number, number, {a1, a2, a3, a4, a5, a6}});
+  refuses_mappings = process->MustFail(vcpu);
 }
 
 void OnSystemCallDone(qemu_plugin_id_t, unsigned vcpu, int64_t number, int64_t result) {
+  refuses_mappings = false;
   process->OnSystemCallDone(vcpu, number, result);
 }
 
@@ -311,6 +343,8 @@ bool Install(qemu_plugin_id_t id, const qemu_info_t& info, int count, char** wor
   if (readlink("/proc/self/exe", emulator, sizeof emulator - 1) < 0) return false;
   copies_code = info.version.cur >= record::kCopyingPluginInterface;
   program = record::FromHex(arguments["program"]);
+  const std::string comm = record::FromHex(arguments["name"]);
+  prctl(PR_SET_NAME, comm.c_str());  // programs ask for it, and ps shows it
   tells_addresses = arguments["locks"] == "on";
   process = new EmulatedProcess(
       *area,
@@ -327,7 +361,7 @@ bool Install(qemu_plugin_id_t id, const qemu_info_t& info, int count, char** wor
        .root = record::FromHex(arguments["root"]),
        .other = {record::FromHex(arguments["other"]),
                  std::atoi(arguments["other_interface"].c_str())}},
-      record::FromHex(arguments["name"]), threads, DropTranslations);
+      comm, threads, DropTranslations);
   plugin_id = id;
   pthread_atfork([] { process->BeforeFork(); }, [] { process->AfterForkInParent(); },
                  [] { process->AfterForkInChild(); });
@@ -340,6 +374,7 @@ bool Install(qemu_plugin_id_t id, const qemu_info_t& info, int count, char** wor
   if (real_open != nullptr) ReplaceImport("write", reinterpret_cast<void*>(&OnWrite));
   ReplaceImport("fprintf", reinterpret_cast<void*>(&OnPrint));
   ReplaceImport("__fprintf_chk", reinterpret_cast<void*>(&OnCheckedPrint));
+  WatchMappings();
   RegisterCallbacks(id);
   return true;
 }

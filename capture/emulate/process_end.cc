@@ -7,9 +7,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <utility>
 
 #include "capture/emulate/emulated_process.h"
+#include "capture/record/program_needs.h"
+#include "decode/instruction/processor_extension.h"
 
 namespace flowback::emulate {
 
@@ -47,7 +50,24 @@ void EmulatedProcess::TellKilled(unsigned vcpu, int signal, const std::string& c
       end.file_offset = range->file_offset + (ip - range->begin);
     }
   }
+  if (signal == SIGILL && end.ip) TellMissingExtension(thread, *end.ip);
   TellEnd(thread, std::move(end));
+}
+
+// The processor that the emulator imitates may lack the instruction at `ip`, and this machine's may
+// have it: then the program would not have died natively.
+void EmulatedProcess::TellMissingExtension(ThreadTracer& thread, uint64_t ip) {
+  constexpr size_t kLongest = 15;
+  std::array<uint8_t, kLongest> code{};
+  size_t size = code.size();  // fewer where its page is the last
+  while (size != 0 && !memory_.Read(ip, code.data(), size)) --size;
+  const auto extension = ExtensionBeyondQemu(Bytes(code).first(size), setup_.mode);
+  if (!extension || !record::HostHasFlag(extension->cpu_flag)) return;
+  NoteUnlikeNative(thread, record::UnlikeNativeCall::kExtension);
+  thread.Send({.kind = record::MessageKind::kNote},
+              std::string("the program died of an instruction of ") + extension->name +
+                  ", which this machine's processor has and QEMU's has not: natively it would have "
+                  "gone on (--engine step)");
 }
 
 // By exit_group, or the last thread's exit.

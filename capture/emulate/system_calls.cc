@@ -11,6 +11,7 @@
 #include "capture/emulate/emulated_process.h"
 #include "capture/emulate/short_calls.h"
 #include "capture/record/program_file.h"
+#include "capture/record/program_needs.h"
 
 namespace flowback::emulate {
 
@@ -91,6 +92,24 @@ void EmulatedProcess::OnSystemCall(unsigned vcpu, const GuestCall& made) {
   }
 }
 
+bool EmulatedProcess::MustFail(unsigned vcpu) {
+  constexpr int kOldestWithoutTables = 2;  // version of the plugin interface: QEMU 9.0
+  if (setup_.plugin_interface >= kOldestWithoutTables || vcpu >= kMaxVcpus) return false;
+  const GuestCall& call = calls_[vcpu];
+  if (call.number != SYS_mmap && call.number != SYS_mremap) return false;
+  const auto& [address, size, new_size, flags, a5, a6] = call.arguments;
+  const bool fixed = call.number == SYS_mmap && (flags & (MAP_FIXED | MAP_FIXED_NOREPLACE)) != 0;
+  {
+    const std::lock_guard lock(mutex_);
+    if (fixed ? address_tables_.HasRoomAt(address, size)
+              : address_tables_.HasRoomFor(call.number == SYS_mmap ? size : new_size))
+      return false;
+  }
+  if (ThreadTracer* thread = Thread(vcpu); thread != nullptr)
+    NoteUnlikeNative(*thread, record::UnlikeNativeCall::kReservation);
+  return true;
+}
+
 void EmulatedProcess::OnSystemCallDone(unsigned vcpu, int64_t own_number, int64_t result) {
   if (vcpu >= kMaxVcpus || calls_[vcpu].own_number != own_number) return;
   const int64_t number = calls_[vcpu].number;
@@ -141,6 +160,7 @@ void EmulatedProcess::OnMappingsChanged(const GuestCall& call, uint64_t result, 
   const bool executable = (third & PROT_EXEC) != 0;
   switch (call.number) {
     case SYS_mmap:
+      address_tables_.Add(result, result + size);
       replaced(result, size);
       if (writable && (fourth & MAP_ANONYMOUS) == 0) versions_.NoteWritable(result, result + size);
       if (executable) changed(result, size, true);
@@ -155,6 +175,7 @@ void EmulatedProcess::OnMappingsChanged(const GuestCall& call, uint64_t result, 
       break;
     case SYS_mremap:
       replaced(address, size);
+      address_tables_.Add(result, result + third);
       replaced(result, third);
       break;
     default:  // shared memory, whose size the call does not tell
@@ -226,6 +247,12 @@ std::string EmulatedProcess::OutOfReach(const record::EmulatorSetup& setup,
   return *area < 0 ? setup_.area : std::string();
 }
 
+// QEMU runs the program natively, then; a loss, if the kernel runs it at all.
+void EmulatedProcess::RunsUntraced(unsigned vcpu, const std::string& why) {
+  calls_[vcpu].untraced = true;
+  Thread(vcpu)->Send({.kind = MessageKind::kUntraced}, why + ": it ran untraced");
+}
+
 // Nobody records any more. The emulator would take the link to itself for the program.
 void EmulatedProcess::ExecuteNatively(const std::string& file,
                                       const std::vector<std::string>& arguments,
@@ -267,13 +294,13 @@ void EmulatedProcess::Execute(unsigned vcpu, uint64_t path, uint64_t arguments,
     else if (setup.emulator.empty())
       obstacle = std::string("needs ") + record::EmulatorName(setup.mode) +
                  " (package qemu-user), which is not in PATH or takes no plugins";
+    else if (const std::string reason =
+                 record::ObstacleInEmulator(*program, setup.plugin_interface);
+             !reason.empty())
+      return RunsUntraced(vcpu, reason);
     else if (const std::string missing = OutOfReach(setup, area); !missing.empty())
       obstacle = "could not reach " + missing + " when it was run";
-    if (!obstacle.empty()) {
-      calls_[vcpu].untraced = true;
-      return thread->Send({.kind = MessageKind::kUntraced},
-                          "'" + *name + "' " + obstacle + ": it ran untraced");
-    }
+    if (!obstacle.empty()) return RunsUntraced(vcpu, "'" + *name + "' " + obstacle);
     if (program->changes_identity)
       thread->Send({.kind = MessageKind::kNote}, record::IdentityNote(*program));
     auto split = record::SplitEnvironment(*values, setup.WantsSamePlaces());

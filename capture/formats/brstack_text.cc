@@ -13,11 +13,20 @@
 //     12
 //      0x400513/0x4004ed/P/-/-/0  0x400523/0x400513/M/-/-/12
 //
+// Other columns may stand in front of the branches, in perf's order: the name, pid/tid or either
+// alone, [cpu], time and event, each of the last two with a colon, then the address and its symbol.
+// perf2bolt's layout is `-F pid,ip,brstack`. An address may have a build-id and a colon before it.
+//
+//     a.out  1234/1235  [001]  5.123456:  cycles:u:  40051c main+0x1c (/a.out)
+//     0x400513/0x4004ed/...
+//
 // With --show-mmap-events lines with PERF_RECORD_MMAP2 stand between them, which tell where the
 // code was, from there on: a line's number stands for its time. Other lines are left out, and said
 // so.
 #include <algorithm>
+#include <array>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -68,12 +77,18 @@ BranchRecord::Path PathNamed(std::string_view name) {
   return BranchRecord::Path::kNotTold;
 }
 
+// "0x40051c", or with the build-id of its file: "3f1c...:0x40051c".
+std::optional<uint64_t> Address(std::string_view text) {
+  if (const size_t colon = text.rfind(':'); colon != text.npos) text.remove_prefix(colon + 1);
+  return text.starts_with("0x") ? Number(text, 16) : std::nullopt;
+}
+
 // Empty: it is no entry.
 std::optional<BranchRecord> ParseEntry(std::string_view word) {
-  if (!word.starts_with("0x")) return std::nullopt;
+  if (!word.contains('/') || !word.contains("0x")) return std::nullopt;
   Fields fields(word);
-  const auto from = Number(fields.Next(), 16);
-  const auto to = Number(fields.Next(), 16);
+  const auto from = Address(fields.Next());
+  const auto to = Address(fields.Next());
   const std::string_view prediction = fields.Next();
   const std::string_view transaction = fields.Next();
   const std::string_view aborted = fields.Next();
@@ -96,20 +111,93 @@ std::optional<BranchRecord> ParseEntry(std::string_view word) {
 
 struct StackLine {
   uint64_t ip = 0;
+  int32_t pid = -1;  // -1: the text does not tell
+  int32_t tid = -1;
   std::vector<BranchRecord> entries;  // the newest first
+};
+
+// The words in front of the branches.
+class Columns {
+ public:
+  // False: there are more than any layout has, or this is a damaged branch.
+  bool Add(std::string_view word) {
+    if (count_ == words_.size() || (word.starts_with("0x") && word.contains('/'))) return false;
+    words_[count_++] = word;
+    return true;
+  }
+
+  bool IsAlone() const { return count_ == 1; }
+
+  // Fills in what they tell. False: there is no address among them, though there are words.
+  bool Tell(StackLine& line) const {
+    if (count_ == 0) return true;
+    const size_t behind = BehindColons();
+    const size_t ip = behind != 0 ? AddressFrom(behind) : LastAddress();
+    if (ip == count_) return false;
+    line.ip = *Number(words_[ip], 16);
+    TellThread(behind != 0 ? FirstColon() : ip, line);
+    return true;
+  }
+
+ private:
+  // Behind the time and the event; 0: neither is there.
+  size_t BehindColons() const {
+    for (size_t i = count_; i > 0; --i)
+      if (words_[i - 1].size() > 1 && words_[i - 1].ends_with(':')) return i;
+    return 0;
+  }
+  // The time, or the event where no time is told.
+  size_t FirstColon() const {
+    size_t i = 0;
+    while (!words_[i].ends_with(':')) ++i;
+    return i;
+  }
+  bool IsAddress(size_t i) const { return Number(words_[i], 16).has_value(); }
+  size_t AddressFrom(size_t first) const {
+    for (size_t i = first; i < count_; ++i)
+      if (IsAddress(i)) return i;
+    return count_;
+  }
+  // Of a name, process and thread numbers and the address, the address is the last.
+  size_t LastAddress() const {
+    for (size_t i = count_; i > 0; --i)
+      if (IsAddress(i - 1)) return i - 1;
+    return count_;
+  }
+  static int32_t Id(std::string_view text) {
+    const auto id = Number(text, 10);
+    return id && *id <= INT32_MAX ? static_cast<int32_t>(*id) : -1;
+  }
+  // "1234/1235", or one number, a thread's or that of a process, and so of its first thread. It may
+  // stand before [cpu] and the time.
+  void TellThread(size_t end, StackLine& line) const {
+    for (size_t i = 0; i < end; ++i) {
+      const size_t slash = words_[i].find('/');
+      if (slash == words_[i].npos) continue;
+      line.pid = Id(words_[i].substr(0, slash));
+      line.tid = Id(words_[i].substr(slash + 1));
+      if (line.pid >= 0 && line.tid >= 0) return;
+    }
+    line.pid = line.tid = -1;
+    for (size_t i = end; i > 0 && line.tid < 0; --i) line.tid = Id(words_[i - 1]);
+  }
+
+  static constexpr size_t kMost = 16;
+  std::array<std::string_view, kMost> words_;
+  size_t count_ = 0;
 };
 
 // Empty: it is none.
 std::optional<StackLine> ParseStack(std::string_view text) {
   StackLine line;
+  Columns columns;
   Words words(text);
   std::string_view word = words.Next();
-  if (!word.starts_with("0x")) {
-    const auto ip = Number(word, 16);
-    if (!ip) return std::nullopt;
-    line.ip = *ip;
-    word = words.Next();
-  }
+  for (; !word.empty() && !ParseEntry(word); word = words.Next())
+    if (!columns.Add(word)) return std::nullopt;
+  if (!columns.Tell(line)) return std::nullopt;
+  // A line of words is none, though one of them may look like an address.
+  if (word.empty() && !columns.IsAlone() && line.tid < 0) return std::nullopt;
   for (; !word.empty(); word = words.Next()) {
     const auto entry = ParseEntry(word);
     if (!entry) return std::nullopt;
@@ -180,6 +268,8 @@ class TextReader {
       to_kernel_ = to_kernel_ || IsKernelAddress(entry.to);
     perf::SampleId id;
     id.time = number;
+    id.pid = stack->pid;
+    id.tid = stack->tid;
     if (times != 0 && !stacks_.AddStack(id, stack->ip, stack->entries, times)) too_many_ = number;
   }
 
@@ -204,8 +294,10 @@ class TextReader {
           {Dec(left_out_) + (left_out_ == 1 ? " line is" : " lines are") +
                " neither branch stacks nor mappings and left out; the first is line " +
                Dec(first_left_out_),
-           "write the text with `perf script -F ip,brstack --show-mmap-events`"});
+           "write the text with `perf script -F ip,brstack --show-mmap-events`; columns that perf "
+           "puts in front of the address (comm, pid, tid, cpu, time, event) may stand there"});
     AssignOwners(recording_);
+    AssignOnlyProcess();
     return {};
   }
 
@@ -230,6 +322,16 @@ class TextReader {
     if (!map) return;
     map->time = number;
     recording_.sideband.emplace_back(*std::move(map));
+  }
+  // Of threads whose process nothing tells.
+  void AssignOnlyProcess() {
+    std::set<int32_t> pids;
+    for (const SidebandRecord& record : recording_.sideband)
+      if (const auto* map = std::get_if<MmapRecord>(&record); map != nullptr && map->pid > 0)
+        pids.insert(map->pid);
+    if (pids.size() != 1) return;
+    for (Stream& stream : recording_.streams)
+      if (stream.pid < 0) stream.pid = *pids.begin();
   }
   void LeaveOut(uint64_t number) {
     if (left_out_++ == 0) first_left_out_ = number;

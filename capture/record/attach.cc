@@ -47,7 +47,7 @@ std::string NameOf(pid_t tid) {
 }
 
 Error NoSuch(pid_t id, const char* kind) {
-  return Error(ErrorCode::kSystem, std::string("there is no ") + kind + " " + std::to_string(id))
+  return Error(ErrorCode::kUsage, std::string("there is no ") + kind + " " + std::to_string(id))
       .Remedy("pgrep -a NAME lists the processes of a name");
 }
 

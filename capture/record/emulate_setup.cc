@@ -17,6 +17,7 @@
 #include "capture/record/function_name.h"
 #include "capture/record/image_keeper.h"
 #include "capture/record/program_file.h"
+#include "capture/record/program_needs.h"
 #include "capture/record/watched_functions.h"
 
 extern char** environ;
@@ -178,6 +179,9 @@ Result<EmulatedCommand> MakeEmulatedCommand(const RecordOptions& options, const 
   const auto watched = UnderstandWatch(options);
   if (!watched) return Fail(watched.error());
   const EmulatorFile emulator = UsableEmulator(program->mode);
+  if (std::string obstacle = ObstacleInEmulator(*program, emulator.plugin_interface);
+      !obstacle.empty())
+    return Fail(Error(ErrorCode::kUnsupported, std::move(obstacle)).Remedy("--engine step"));
   const EmulatorSetup setup{
       .emulator = emulator.path,
       .plugin = FindPlugin(options),

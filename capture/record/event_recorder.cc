@@ -27,6 +27,7 @@
 #include "capture/record/record_walk.h"
 #include "capture/record/region_log.h"
 #include "capture/record/slow_traces.h"
+#include "capture/record/snapshot_sink.h"
 
 namespace flowback::record {
 namespace {
@@ -277,7 +278,7 @@ Status EventRecorder::TakeLast() {
   if (trigger_ || !keeps_latest()) return {};
   const bool crashed = command_status_ && WIFSIGNALED(*command_status_);
   if (!options_.direction.on_crash || crashed) return TakeSnapshot();
-  notes_.push_back("the program did not die of a signal: no trace of its end is kept (--on-crash)");
+  notes_.emplace_back(kNoCrash);
   return {};
 }
 

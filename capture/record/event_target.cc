@@ -52,7 +52,7 @@ Status AddThreadsOf(pid_t pid, const kernel::SystemKernel& kernel, std::vector<p
     if (tid > 0) threads.push_back(tid);
   }
   if (!names.empty()) return {};
-  return Fail(Error(ErrorCode::kSystem, "there is no process " + std::to_string(pid))
+  return Fail(Error(ErrorCode::kUsage, "there is no process " + std::to_string(pid))
                   .Remedy("pgrep NAME tells those that run"));
 }
 

@@ -18,6 +18,7 @@ void CorrectStatus(ProcessEnd& end, int status) {
   const int told = end.wait_status & ~WCOREFLAG;
   if (told == (status & ~WCOREFLAG)) return;
   end.wait_status = status;
+  end.tid = -1;
   end.ip.reset();
   end.fault_address.reset();
   end.file.clear();
@@ -39,7 +40,7 @@ void CompleteProcessEnds(RecordSummary& summary, pid_t command, std::optional<in
   if (status) {
     const auto [end, added] = by_pid.try_emplace(command);
     if (added) {
-      end->second.pid = end->second.tid = command;
+      end->second.pid = command;
       end->second.time = time;
       end->second.wait_status = *status;
     }

@@ -2,6 +2,7 @@
 #include "capture/record/record_session.h"
 
 #include <poll.h>
+#include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -17,6 +18,9 @@ constexpr int kLookMilliseconds = 50;
 constexpr std::chrono::milliseconds kTellEvery(250);
 // timeout(1) signals a process, and then its group: that is one request.
 constexpr std::chrono::milliseconds kSameRequest(500);
+
+// How long a program that is to end may take before it is killed.
+constexpr std::chrono::seconds kHeedsNothing(5);
 
 bool HeedsSnapshotSignal(const RecordOptions& options) {
   return options.streams.snapshot_bytes || options.rotation.on_signal;
@@ -68,11 +72,23 @@ void RecordSession::Supervise() {
     if (HeedsSnapshotSignal(options_) && snapshot_signal_.Wait(std::chrono::milliseconds(0)))
       TakeSnapshot();
     if (TimeLeft().count() <= 0) Stop(StopReason::kDuration);
-    if (end_signal_ != 0 && (meter_.complete || meter_.failed) &&
-        !std::exchange(asked_to_end_, true))
-      Signal(end_signal_);  // as perf does
+    EndProgram();
     TellProgress();
   }
+}
+
+// Once the recording is complete: where a signal asked for the end, as perf does, and where a limit
+// was reached and the program is to end with the recording.
+void RecordSession::EndProgram() {
+  if (options_.files.kill_on_failure && IsLimit(reason_) && end_signal_ == 0) end_signal_ = SIGTERM;
+  if (end_signal_ == 0 || !(meter_.complete || meter_.failed)) return;
+  const auto now = std::chrono::steady_clock::now();
+  if (!std::exchange(asked_to_end_, true)) {
+    asked_ = now;
+    return Signal(end_signal_);
+  }
+  if (IsLimit(reason_) && now - asked_ >= kHeedsNothing && !std::exchange(killed_, true))
+    Signal(SIGKILL);
 }
 
 // Of the duration, which begins with the recording: what is set up before is no part of it.
@@ -134,6 +150,7 @@ void RecordSession::TellProgress() {
   progress.losses = meter_.losses;
   progress.interrupted = interrupted_;
   progress.complete = meter_.complete;
+  progress.stop_reason = reason_;
   progress.left_running = meter_.left_running;
   if (meter_.failed) progress.failure = meter_.failure;
   options_.on_progress(progress);

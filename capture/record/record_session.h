@@ -53,6 +53,7 @@ class RecordSession {
   void Connect(pid_t program, std::function<void()> stop, std::function<void()> snapshot);
   void TakeSnapshot();
   void OnSignal(const RecorderSignals::Request& request);
+  void EndProgram();
   bool ProgramRuns();
   void Signal(int signal);
   void TellProgress();
@@ -72,6 +73,8 @@ class RecordSession {
   int end_signal_ = 0;  // asks the program to end, once the recording is complete
   std::chrono::steady_clock::time_point requested_{};  // when it was known
   bool asked_to_end_ = false;                          // it was sent
+  std::chrono::steady_clock::time_point asked_{};      // then
+  bool killed_ = false;                                // it did not end
   bool interrupted_ = false;                           // a Ctrl-C was left to the program
   std::chrono::steady_clock::time_point told_ = begin_;
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "capture/record/recording_outputs.h"
 
+#include <sys/wait.h>
+
 #include <utility>
 
 #include "capture/record/output_file.h"
@@ -133,7 +135,8 @@ Result<std::unique_ptr<RecordingSink>> OpenSinks(const RecordOptions& options,
     sinks->Add(std::move(*writer));
   }
   if (!options.streams.snapshot_bytes) return sinks;
-  return std::make_unique<SnapshotSink>(std::move(sinks), *options.streams.snapshot_bytes);
+  return std::make_unique<SnapshotSink>(std::move(sinks), *options.streams.snapshot_bytes,
+                                        options.direction.on_crash);
 }
 
 }  // namespace
@@ -141,6 +144,7 @@ Result<std::unique_ptr<RecordingSink>> OpenSinks(const RecordOptions& options,
 Result<Outputs> OpenOutputs(const RecordOptions& options, const TraceClock& clock,
                             RecordSession& session) {
   Outputs outputs;
+  outputs.only_of_crash = options.direction.on_crash;
   auto kept = options.files.pipe < 0 ? KeepOlderFile(options.files.output) : std::string();
   if (!kept) return Fail(std::move(kept.error()));
   if (!kept->empty()) outputs.notes.push_back(*kept);
@@ -162,6 +166,8 @@ Result<RecordSummary> Finished(Result<RecordSummary> summary, Outputs& outputs,
     if (auto finished = outputs.metered->Finish(*summary); !finished)
       return Fail(std::move(finished.error()));
   summary->written_bytes = session.meter().trace_bytes;
+  if (outputs.only_of_crash && !WIFSIGNALED(summary->command_status))
+    summary->notes.emplace_back(kNoCrash);
   summary->notes.insert(summary->notes.begin(), outputs.notes.begin(), outputs.notes.end());
   if (outputs.keeper != nullptr) {
     summary->images = outputs.keeper->kept();

@@ -18,6 +18,7 @@ struct Outputs {
   std::unique_ptr<RecordingSink> sinks;
   std::unique_ptr<MeteredSink> metered;
   std::vector<std::string> notes;
+  bool only_of_crash = false;  // nothing is kept unless the command died of a signal
 };
 
 // An older recording is kept as OUTPUT.old. All arguments must outlive the outputs.

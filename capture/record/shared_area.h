@@ -17,7 +17,7 @@
 
 namespace flowback::record {
 
-constexpr uint32_t kSharedAreaVersion = 8;
+constexpr uint32_t kSharedAreaVersion = 9;
 constexpr uint64_t kSharedAreaMagic = 0x6165726177666c66;
 constexpr uint32_t kSlots = 1024;
 constexpr uint32_t kMaxVirtualCpus = 256;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "capture/record/snapshot_sink.h"
 
+#include <sys/wait.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -60,9 +62,24 @@ Status SnapshotSink::Take(Kept& stream, uint64_t tsc) {
 // Its bytes would never change again, and threads that come and go may be many.
 Status SnapshotSink::EndStream(const RecordedStream& stream) {
   Kept& kept = *streams_[stream.index];
+  if (only_of_crash_) {
+    LetWait(stream.index);
+    return {};
+  }
   Status taken = Take(kept, kept.tsc);
   kept.history.Clear();
   return taken;
+}
+
+void SnapshotSink::LetWait(size_t index) {
+  waiting_.push_back(index);
+  waiting_bytes_ += streams_[index]->history.held();
+  while (waiting_bytes_ > kMostWaiting && waiting_.size() > 1) {
+    TraceHistory& oldest = streams_[waiting_.front()]->history;
+    waiting_bytes_ -= oldest.held();
+    oldest.Clear();
+    waiting_.pop_front();
+  }
 }
 
 Status SnapshotSink::TakeSnapshot(uint64_t tsc) {
@@ -80,6 +97,7 @@ uint64_t SnapshotSink::overwritten_bytes() const {
 }
 
 Status SnapshotSink::Finish(const RecordSummary& summary) {
+  if (only_of_crash_ && !WIFSIGNALED(summary.command_status)) return next_->Finish(summary);
   for (auto& stream : streams_)
     if (stream)
       if (Status taken = Take(*stream, stream->tsc); !taken) return taken;

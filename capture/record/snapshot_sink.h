@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -11,6 +12,9 @@
 #include "capture/record/recording_sink.h"
 
 namespace flowback::record {
+
+constexpr const char* kNoCrash =
+    "the program did not die of a signal: no trace of its end is kept (--on-crash)";
 
 // The latest bytes of one stream.
 class TraceHistory {
@@ -26,6 +30,7 @@ class TraceHistory {
   };
   Part Take();
   void Clear();
+  uint64_t held() const { return bytes_.size(); }
   // How many of the stream's bytes no part has had so far.
   uint64_t overwritten() const { return end() - kept_; }
 
@@ -41,11 +46,13 @@ class TraceHistory {
 };
 
 // Hands sideband on as it comes and trace when asked: each snapshot holds the latest `size` bytes
-// of each stream, less what comes before the first PSB in them. A stream that ends is taken then.
+// of each stream, less what comes before the first PSB in them. A stream that ends is taken then;
+// if only a crash is of interest, the streams are taken in the end, and only if the command died of
+// a signal. Of streams that ended before, the latest 64 MB wait for that.
 class SnapshotSink : public RecordingSink {
  public:
-  SnapshotSink(std::unique_ptr<RecordingSink> next, uint64_t size)
-      : next_(std::move(next)), size_(size) {}
+  SnapshotSink(std::unique_ptr<RecordingSink> next, uint64_t size, bool only_of_crash)
+      : next_(std::move(next)), size_(size), only_of_crash_(only_of_crash) {}
 
   Status AddStream(const RecordedStream& stream) override;
   Status AddSideband(const SidebandRecord& record) override { return next_->AddSideband(record); }
@@ -67,11 +74,17 @@ class SnapshotSink : public RecordingSink {
     uint64_t tsc = 0;  // when the latest bytes came
   };
 
+  static constexpr uint64_t kMostWaiting = uint64_t{64} << 20;
+
   Status Take(Kept& stream, uint64_t tsc);
+  void LetWait(size_t index);
 
   std::unique_ptr<RecordingSink> next_;
   const uint64_t size_;
+  const bool only_of_crash_;
   std::vector<std::optional<Kept>> streams_;  // by index
+  std::deque<size_t> waiting_;                // streams that have ended
+  uint64_t waiting_bytes_ = 0;
 };
 
 }  // namespace flowback::record

@@ -31,7 +31,7 @@ void StepEngine::NoteExit(Thread& thread, int status) {
   process.end_decided = deciding;
   ProcessEnd end;
   end.pid = process.pid;
-  end.tid = thread.tid;
+  if (deciding) end.tid = thread.tid;
   end.time = clock_.ToNanoseconds(clock_.Now());
   end.wait_status = status;
   end.comm = ReadComm(process.pid, thread.tid);

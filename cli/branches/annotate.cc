@@ -83,9 +83,17 @@ class Annotation {
     WriteSource(object, at.address);
     std::string line = fmt::format("{:>41}{:x}   {}", "", at.address,
                                    TextOfInstruction(disassembler_, object.image(), at));
+    if (LeadsToFunction(object.code(), at)) line += TargetName(object, at.target);
     if (const BranchSum* branch = object.BranchAt(at.address))
       line = fmt::format("{:<88}  {}", line, BranchText(*branch));
     output_.buffer() += line + '\n';
+  }
+  // " <malloc@plt>"; empty where no name is known.
+  std::string TargetName(const HotObject& object, uint64_t target) {
+    const auto symbol = view_.names.symbolizer.Find(object.image().space(), target);
+    if (!symbol) return {};
+    const std::string offset = symbol->offset == 0 ? "" : fmt::format("+0x{:x}", symbol->offset);
+    return fmt::format(" <{}{}>", Printable(symbol->name), offset);
   }
   void WriteSource(const HotObject& object, uint64_t address) {
     const SourcePlace place = view_.names.lines.Find(object.image().space(), address);

@@ -12,6 +12,9 @@ Status CountingJob::Prepare() {
   const std::string& words = opened_.options().time;
   Result<TimeSpan> span = ParseTimeSpan(words, opened_.recording(), opened_.clock());
   if (!span) return Fail(span.error());
+  if (Status status = CheckSpan(opened_.recording(), opened_.clock(), *span, opened_.options());
+      !status)
+    return status;
   if (Status status = opened_.OpenCode(); !status) return status;
   opened_.PrepareStreams(!words.empty());
   if (!words.empty()) in_span_.emplace(opened_.Flow(), SpanNeeds{.span = *span}, opened_.clock());
@@ -30,10 +33,9 @@ Status CountingJob::Run(Output& output) {
   return report_.Count(opened_, request, output);
 }
 
-void CountingJob::WarnOfResult() {
-  if (in_span_ && !in_span_->found_any())
-    WarnOfEmptySpan(opened_.recording(), opened_.clock(), in_span_->span(), opened_.options(),
-                    false);
+Status CountingJob::JudgeResult() {
+  if (!in_span_ || in_span_->found_any()) return {};
+  return JudgeEmptySpan(opened_.recording(), opened_.clock(), in_span_->span(), opened_.options());
 }
 
 }  // namespace flowback::cli

@@ -24,7 +24,7 @@ class CountingJob final : public ReadingJob {
   Status Prepare() override;
   Status Run(Output& output) override;
   bool MeetsAllLosses() const override { return true; }
-  void WarnOfResult() override;
+  Status JudgeResult() override;
 
   CoverageJob& report_;
   std::optional<FlowInSpan> in_span_;  // --time's

@@ -20,9 +20,17 @@ namespace {
 // A file in the folder that nobody needs afterwards.
 std::string RecordingIn(const TemporaryFolder& folder) { return folder.path() + "/coverage.data"; }
 
-int CoverWhole(const Arguments& command, const CoverageOptions& options,
-               const TemporaryFolder& folder) {
-  Arguments arguments = {"--engine", "emulate", "-o", RecordingIn(folder), "--"};
+// The engine that records. `engine` is --engine's word: where it names one that records, the one
+// that decodes is the usual one. Without a word the emulator records, the only engine that records
+// all of it wherever this runs.
+std::string TakeRecorder(std::string& engine) {
+  const bool records = engine == "auto" || engine == "hardware" || FindRecorder(engine) != nullptr;
+  return records ? std::exchange(engine, ReaderOptions().engine) : "emulate";
+}
+
+int CoverWhole(const std::string& recorder, const Arguments& command,
+               const CoverageOptions& options, const TemporaryFolder& folder) {
+  Arguments arguments = {"--engine", recorder, "-o", RecordingIn(folder), "--"};
   arguments.insert(arguments.end(), command.begin(), command.end());
   const int own = RunRecord(arguments);
   std::error_code ignored;
@@ -31,7 +39,6 @@ int CoverWhole(const Arguments& command, const CoverageOptions& options,
   return own != kDone ? own : status;
 }
 
-// The only engine that records all of it wherever this runs.
 Result<RecordOptions> OptionsFor(const Arguments& command, const TemporaryFolder& folder) {
   RecordOptions options;
   options.engine = "emulate";
@@ -74,9 +81,11 @@ int CoverCommand(const Arguments& command, CoverageOptions& options, ReaderWords
   const Result<TemporaryFolder> folder = TemporaryFolder::Make();
   if (!folder) return Report(folder.error());
   words.input = RecordingIn(*folder);
+  const std::string recorder = TakeRecorder(options.reader.engine);
   if (Status status = Understand(words, options.reader); !status) return Report(status.error());
-  const bool needs_whole = options.by_thread || !options.reader.time.empty();
-  return needs_whole ? CoverWhole(command, options, *folder)
+  const bool needs_whole =
+      recorder != "emulate" || options.by_thread || !options.reader.time.empty();
+  return needs_whole ? CoverWhole(recorder, command, options, *folder)
                      : CoverProcesses(command, options, *folder);
 }
 

@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "cli/coverage/counting_job.h"
-#include "cli/coverage/coverage_selection.h"
 #include "cli/coverage/part_losses.h"
 #include "cli/coverage/part_output.h"
 #include "cli/reading/bundle_input.h"
@@ -19,6 +18,7 @@
 #include "replay/coverage/coverage_parts.h"
 #include "replay/coverage/report/changed_sources.h"
 #include "replay/coverage/report/coverage_changes.h"
+#include "replay/coverage/report/excluded_lines.h"
 #include "replay/writers/text/first_few.h"
 #include "replay/writers/text/printable.h"
 
@@ -46,7 +46,7 @@ int CoverageJob::Run() {
 int CoverageJob::Finish() {
   if (Status saved = Save(); !saved) return Report(saved.error());
   const int status = options_.by_thread ? kDone : WriteReport();
-  if (Status written = output_->Finish(); !written) return Report(written.error());
+  if (Status written = output_->Finish(status == kDone); !written) return Report(written.error());
   return status != kDone ? status : losses_;
 }
 
@@ -108,6 +108,10 @@ Status CoverageJob::WriteThreads(const Threads& threads, const CoverageRequest& 
   const Result<std::vector<CoverageCounts>> counts = CountCoverageByOwner(request);
   if (!counts) return Fail(counts.error());
   SourceLines lines(search_);
+  CoverageCounts all;
+  for (const CoverageCounts& each : *counts) all.Add(each);
+  const auto unmatched = FindUnmatched(options_, all, ReportOf(all, lines));
+  if (Status status = CheckChoices(unmatched); !status) return status;
   for (size_t i = 0; i < counts->size(); ++i) {
     output.Write(fmt::format("thread {}\n", NameOf(request.owners[i], threads)));
     Write(ReportOf((*counts)[i], lines), (*counts)[i], lines, nullptr, output);
@@ -185,7 +189,10 @@ CoverageReport CoverageJob::ReportOf(const CoverageCounts& counts, SourceLines& 
       .open = [this](const ObjectId& id) { return ObjectImage::Find(id, search_); },
       .search = search_,
       .lines = &lines};
-  return CoverageReport::Of(counts, sources, ChoiceOf(options_.patterns));
+  CoverageChoice choice = ChoiceOf(options_.patterns);
+  ExcludedLines excluded(SourceRoot());
+  excluded.LeaveOut(choice);
+  return CoverageReport::Of(counts, sources, choice);
 }
 
 void CoverageJob::Write(const CoverageReport& report, const CoverageCounts& counts,
@@ -194,6 +201,7 @@ void CoverageJob::Write(const CoverageReport& report, const CoverageCounts& coun
                           .counts = counts,
                           .lines = &lines,
                           .source_root = SourceRoot(),
+                          .names_under = options_.source_root,
                           .rows = options_.top,
                           .sort = options_.sort,
                           .date = dates_.Newest(),
@@ -201,9 +209,20 @@ void CoverageJob::Write(const CoverageReport& report, const CoverageCounts& coun
   options_.writer->write(view, output);
 }
 
+// A name that fits nothing of several is worth a warning. A choice of nothing is no report.
+Status CoverageJob::CheckChoices(const std::vector<UnmatchedChoice>& unmatched) {
+  for (const UnmatchedChoice& each : unmatched)
+    if (each.leaves_nothing)
+      return Fail(Error(ErrorCode::kUsage, each.problem).Remedy(each.remedy));
+  for (const UnmatchedChoice& each : unmatched) Warn(each.problem, {each.remedy});
+  return {};
+}
+
 int CoverageJob::WriteReport() {
   SourceLines lines(search_);
   const CoverageReport report = ReportOf(counts_, lines);
+  const std::vector<UnmatchedChoice> unmatched = FindUnmatched(options_, counts_, report);
+  if (Status status = CheckChoices(unmatched); !status) return Report(status.error());
   if (options_.baseline.empty()) {
     Write(report, counts_, lines, nullptr, *output_);
   } else {
@@ -214,8 +233,6 @@ int CoverageJob::WriteReport() {
   }
   for (const std::string& problem : lines.Problems()) Warn(problem);
   WarnOfSources(report);
-  const std::vector<UnmatchedChoice> unmatched = FindUnmatched(options_, counts_, report);
-  for (const UnmatchedChoice& each : unmatched) Warn(each.problem, {each.remedy});
   if (options_.reader.strict && losses_ == kDone && report.shares.instructions.unknown != 0)
     losses_ = kFinishedWithLosses;
   return CheckGoal(report, !unmatched.empty());

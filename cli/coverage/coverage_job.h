@@ -8,6 +8,7 @@
 #include <string>
 
 #include "cli/coverage/coverage_options.h"
+#include "cli/coverage/coverage_selection.h"
 #include "cli/reading/opened_recording.h"
 #include "cli/text/output.h"
 #include "cli/text/status.h"
@@ -54,6 +55,7 @@ class CoverageJob {
   void Write(const CoverageReport& report, const CoverageCounts& counts, SourceLines& lines,
              const CoverageChanges* changes, Output& output);
   void WarnOfSources(const CoverageReport& report) const;
+  static Status CheckChoices(const std::vector<UnmatchedChoice>& unmatched);
   int CheckGoal(const CoverageReport& report, bool any_unmatched) const;
   void UseFilesOf(const RecordingCode& code);
   void WarnOfProcesses() const;

@@ -5,9 +5,11 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdlib>
+#include <filesystem>
 
 #include "cli/options/arguments.h"
 #include "cli/text/format_list.h"
+#include "cli/text/status.h"
 
 namespace flowback::cli {
 namespace {
@@ -61,7 +63,9 @@ void AddCoverageOptions(CLI::App& app, CoverageOptions& options, ReaderWords& wo
   app.add_option("--fail-under", options.fail_under,
                  "status 1 where less was executed: PERCENT of the lines (of the instructions, "
                  "where no lines are known), or KIND:PERCENT");
-  app.footer("`flowback help output` describes the text and the JSON.");
+  app.footer(
+      "With -- CMD, --engine may name an engine that records (emulate, which is usual; step).\n"
+      "`flowback help output` describes the text and the JSON.");
 }
 
 Status UnderstandCoverage(CoverageOptions& options) {
@@ -76,6 +80,11 @@ Status UnderstandCoverage(CoverageOptions& options) {
                       "--by-thread writes a summary for each thread, to which --fail-under and "
                       "--baseline do not apply")
                     .Remedy("choose one thread by --tid"));
+  // It also makes names relative, for which it need not be on this machine.
+  if (std::error_code ignored;
+      !options.source_root.empty() && !std::filesystem::is_directory(options.source_root, ignored))
+    Warn(fmt::format("--source-root {}: there is no such folder", options.source_root),
+         {"the folder of the source, from which recorded names may be made relative"});
   if (!options.function.empty()) {
     Result<NamePattern> pattern = NamePattern::Parse(options.function);
     if (!pattern) return Fail(pattern.error());

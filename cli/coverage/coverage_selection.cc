@@ -25,9 +25,11 @@ std::string ListOfChoices(const std::set<std::string>& names, const char* none) 
 void FindIn(const char* option, const std::vector<std::string>& patterns,
             const std::vector<std::string>& names, const char* what, const char* none,
             std::vector<UnmatchedChoice>& unmatched) {
-  for (const std::string& pattern : UnmatchedPatterns(patterns, names))
+  const std::vector<std::string> missed = UnmatchedPatterns(patterns, names);
+  for (const std::string& pattern : missed)
     unmatched.push_back({fmt::format("{} {}: no such {}", option, Printable(pattern), what),
-                         ListOfChoices({names.begin(), names.end()}, none)});
+                         ListOfChoices({names.begin(), names.end()}, none),
+                         missed.size() == patterns.size()});
 }
 
 }  // namespace
@@ -49,7 +51,8 @@ std::vector<UnmatchedChoice> FindUnmatched(const CoverageOptions& options,
         {fmt::format("--function {}: no object has such a function", Printable(options.function)),
          "its name as the report prints it, a pattern ('str*'), or a regular expression "
          "('/^str/'); " +
-             ListOfChoices(MostExecutedFunctions(report, kNamedFirst), "no function is known")});
+             ListOfChoices(MostExecutedFunctions(report, kNamedFirst), "no function is known"),
+         true});
   return unmatched;
 }
 

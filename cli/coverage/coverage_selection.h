@@ -16,6 +16,8 @@ namespace flowback::cli {
 struct UnmatchedChoice {
   std::string problem;  // "--object libx*: no such object"
   std::string remedy;   // names what there is
+  // Whether nothing is left of the code: no pattern of the option fits.
+  bool leaves_nothing = false;
 };
 
 // `report` is of these counts and options.

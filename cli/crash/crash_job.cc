@@ -28,8 +28,8 @@ const ProcessEnd* EndOf(const Recording& recording, int32_t pid) {
   return nullptr;
 }
 
-// The process, and its core dump where none is named: the one that the recording knows of, if it is
-// still there, else the one that systemd keeps in `stored`.
+// Chooses the process and, if the user names no core dump, its dump: the one that the recorder
+// noted if it is still there, else the one that systemd keeps, in `stored`.
 ReplayOptions OptionsFor(const CrashWords& words, const Recording& recording,
                          std::unique_ptr<StoredCore>& stored) {
   ReplayOptions options;
@@ -51,7 +51,8 @@ ReplayOptions OptionsFor(const CrashWords& words, const Recording& recording,
 
 Status Tell(const CrashWords& words, OpenedReplay& replay, Output& output) {
   const gdb::ServerInput input = replay.Input();
-  const CrashInput of{input.session, input.machine, input.stacks, input.images, input.core};
+  const CrashInput of{input.session, input.machine, input.stacks,
+                      input.images,  input.core,    replay.living()};
   const Result<CrashReport> report = MakeCrashReport(of, {.last = words.last, .why = words.why});
   if (!report) return Fail(report.error());
   output.Write(words.reader.json ? CrashJson(*report, input.session)

@@ -41,24 +41,27 @@ Json ListOf(const Range& range, const Make& make) {
 }
 
 Json WhyJson(const CrashWhy& why) {
-  return {{"of", why.name},
-          {"value", HexOrNull(why.value)},
-          {"chain", ListOf(why.links,
-                           [](const CrashLink& link) -> Json {
-                             Json json = InstructionJson(link.instruction);
-                             json["gave"] = values::GaveWords(link.link);
-                             json["value"] = HexOrNull(link.link.value);
-                             json["memory"] = HexOrNull(link.link.address);
-                             return json;
-                           })},
-          {"ends_because", values::EndWords(why.end)},
-          {"memory", TextOrNull(why.memory)},
-          {"stored_by", why.stored ? Json{{"tid", why.stored->tid},
-                                          {"number", why.stored->instruction.number},
-                                          {"proven", why.stored->is_proven},
-                                          {"place", PlaceJson(why.stored->instruction.place)}}
-                                   : Json(nullptr)},
-          {"before_ns", why.before_ns ? Json(*why.before_ns) : Json(nullptr)}};
+  return {
+      {"of", why.name},
+      {"value", HexOrNull(why.value)},
+      {"chain", ListOf(why.links,
+                       [](const CrashLink& link) -> Json {
+                         Json json = InstructionJson(link.instruction);
+                         json["gave"] = values::GaveWords(link.link);
+                         json["value"] = HexOrNull(link.link.value);
+                         json["memory"] = HexOrNull(link.link.address);
+                         return json;
+                       })},
+      {"ends_because", values::EndWords(why.end)},
+      {"memory", TextOrNull(why.memory)},
+      {"stored_by", why.stored ? Json{{"tid", why.stored->tid},
+                                      {"number", why.stored->instruction.number},
+                                      {"proven", why.stored->is_proven},
+                                      {"place", PlaceJson(why.stored->instruction.place)},
+                                      {"caller", why.stored->caller ? PlaceJson(*why.stored->caller)
+                                                                    : Json(nullptr)}}
+                               : Json(nullptr)},
+      {"before_ns", why.before_ns ? Json(*why.before_ns) : Json(nullptr)}};
 }
 
 Json CoreStackJson(const CoreStack& stack) {
@@ -77,6 +80,27 @@ Json FreesJson(const CrashFrees& frees) {
                      {"block", HexOrNull(one.block)},
                      {"place", PlaceJson(one.place)}};
            })}};
+}
+
+// Where a thread stood in the dump of a process that ran on.
+Json LivingJson(const CrashReport& report, Session& session) {
+  return ListOf(report.living->threads, [&](const DumpedThread& thread) -> Json {
+    const bool is_known = thread.fit == DumpFit::kProven || thread.fit == DumpFit::kOnce;
+    return {{"tid", thread.tid},
+            {"fit", Name(thread.fit)},
+            {"number", is_known ? Json(thread.number) : Json(nullptr)},
+            {"at_end", thread.is_end},
+            {"system_call", thread.call ? Json(*thread.call) : Json(nullptr)},
+            {"place", PlaceJson(PlaceOf(session, thread.space, thread.counter, false))}};
+  });
+}
+
+Json StayJson(const CrashReport& report, Session& session) {
+  if (!report.stay) return nullptr;
+  const uint64_t tsc = report.stay->tsc;
+  return {{"place", PlaceJson(report.stay->place)},
+          {"instructions", report.stay->instructions},
+          {"since", tsc == 0 ? Json(nullptr) : Json(session.clock().Value(tsc))}};
 }
 
 class ThreadJson {
@@ -112,6 +136,7 @@ class ThreadJson {
             {"time", call.tsc == 0 ? Json(nullptr) : Json(session_.clock().Value(call.tsc))},
             {"depth", call.depth},
             {"returned", call.has_returned},
+            {"left_by_jump", call.was_left},
             {"entry", PlaceJson(PlaceOf(session_, call.space, call.entry, false))}};
   }
 
@@ -143,7 +168,7 @@ std::string CrashJson(const CrashReport& report, Session& session) {
   Json json = {
       {"schema", "flowback.crash/1"},
       {"input", session.options().InputName()},
-      {"sentence", FirstSentence(report)},
+      {"sentence", FirstSentence(report, session)},
       {"kind", Name(report.kind)},
       {"signal", killed ? Json(SignalName(WTERMSIG(report.end->wait_status))) : Json(nullptr)},
       {"exit_status",
@@ -151,6 +176,9 @@ std::string CrashJson(const CrashReport& report, Session& session) {
       {"fault_address", HexOrNull(report.end ? report.end->fault_address : std::nullopt)},
       {"has_core", report.has_core},
       {"core_contradicts", report.core_contradicts}};
+  json["hung"] = report.hung;
+  json["dump"] = report.living ? LivingJson(report, session) : Json(nullptr);
+  json["stay"] = StayJson(report, session);
   json["fault"] = report.fault ? InstructionJson(*report.fault) : Json(nullptr);
   json["operands"] = ListOf(report.operands, [](const CrashOperand& operand) -> Json {
     return {{"name", operand.name},
@@ -164,10 +192,14 @@ std::string CrashJson(const CrashReport& report, Session& session) {
   json["message"] = TextOrNull(report.message);
   json["depth"] = report.depth;
   json["frees"] = report.kind == CrashKind::kHeap ? FreesJson(report.frees) : Json(nullptr);
-  json["returned_last"] = ListOf(report.returned_last, PlaceJson);
+  json["returned_last"] = ListOf(report.returned_last, [](const CrashSuspect& suspect) {
+    Json place = PlaceJson(suspect.function);
+    place["last_store"] = suspect.last_store ? PlaceJson(*suspect.last_store) : Json(nullptr);
+    return place;
+  });
   json["from_outside"] = report.from_outside;
   json["refused"] = report.refused;
-  json["unexplained"] = report.unexplained;
+  json["unexplained"] = report.doubt != SignalDoubt::kNone;
   json["core_stack"] = report.core_stack ? CoreStackJson(*report.core_stack) : Json(nullptr);
   json["recursion"] = report.recursion;
   json["deadlock"] =

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What `crash` is asked.
+// The options of `crash`.
 #pragma once
 
 #include <cstdint>

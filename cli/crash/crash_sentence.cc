@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <fmt/format.h>
+#include <signal.h>
 #include <sys/wait.h>
 
 #include "base/hex.h"
@@ -14,11 +15,6 @@ namespace {
 
 using values::ChainLink;
 
-std::string ThreadWords(const CrashThread& thread) {
-  if (thread.name.empty()) return fmt::format("thread {}", thread.tid);
-  return fmt::format("{} (thread {})", Printable(thread.name), thread.tid);
-}
-
 std::string AddressWords(const CrashReport& report) {
   const auto& address = report.end->fault_address;
   if (!address) return "";
@@ -30,7 +26,7 @@ std::string FaultPlace(const CrashReport& report) {
   return PlaceWords(place);
 }
 
-// " 112 us before", of what is long enough to be told.
+// " 112 us before"; empty for less than a microsecond.
 std::string BeforeWords(std::optional<uint64_t> ns) {
   constexpr uint64_t kMicrosecond = 1000, kMillisecond = 1'000'000, kSecond = 1'000'000'000;
   constexpr uint64_t kMost = 10;  // of a smaller unit
@@ -44,13 +40,21 @@ const char* ProofWords(const CrashStore& store) {
   return store.is_proven ? "" : ", as far as is known";
 }
 
+// "memset+0x20, called by Fill (srv.c:4)".
+std::string StorePlace(const CrashStore& store) {
+  return PlaceWords(store.instruction.place) +
+         (store.caller ? ", called by " + PlaceWords(*store.caller) + "," : "");
+}
+
 // ": rax is 0x0, which main (crash.c:18) stored", as far as the chain leads to one instruction.
 std::string WhyWords(const CrashReport& report) {
-  if (!report.why || !report.why->value) return "";
-  std::string words = fmt::format(": {} is {}", report.why->name, Hex(*report.why->value));
+  const bool is_known = report.why && (report.why->value || report.why->stored);
+  if (!is_known) return "";
+  std::string words = ": " + report.why->name;
+  if (report.why->value) words += " is " + Hex(*report.why->value);
   const std::vector<CrashLink>& links = report.why->links;
   if (links.empty() && report.why->stored)
-    return words + ", which " + PlaceWords(report.why->stored->instruction.place) + " stored" +
+    return words + ", which " + StorePlace(*report.why->stored) + " stored" +
            BeforeWords(report.why->before_ns) + ProofWords(*report.why->stored);
   if (links.empty()) return words;
   const CrashLink& oldest = links.back();
@@ -64,12 +68,11 @@ std::string WhyWords(const CrashReport& report) {
   if (!report.why->stored) return words + before;
   const CrashStore& store = *report.why->stored;
   const bool is_own = store.tid == report.threads.front().tid;
-  return words +
-         fmt::format(
-             " from {}, where {} had stored it{}{}{}",
-             report.why->memory.empty() ? Hex(*oldest.link.address) : Printable(report.why->memory),
-             is_own ? PlaceWords(store.instruction.place) : fmt::format("thread {}", store.tid),
-             is_own ? "" : " in " + PlaceWords(store.instruction.place), before, ProofWords(store));
+  return words + fmt::format(" from {}, where {} had stored it{}{}{}",
+                             report.why->memory.empty() ? Hex(*oldest.link.address)
+                                                        : Printable(report.why->memory),
+                             is_own ? StorePlace(store) : fmt::format("thread {}", store.tid),
+                             is_own ? "" : " in " + StorePlace(store), before, ProofWords(store));
 }
 
 // ", from CallEntry (srv.cc:41)": what executed last.
@@ -93,8 +96,8 @@ std::string RecursionWords(const CrashReport& report) {
   return words + (round.size() > kMost ? " calling ..." : "") + " again and again";
 }
 
-// Of a fault in the C library, or in code without a name: the program's own function, or the other
-// file, that led there.
+// If the fault is in the C library or in code without a name: the program's own function, or the
+// other file, that led there.
 std::string CallerOfLibrary(const CrashReport& report) {
   if (!report.fault || !report.cause) return "";
   const CrashPlace& place = report.fault->place;
@@ -120,16 +123,8 @@ std::string MessageWords(const CrashReport& report) {
   return ": \"" + (text.size() > kMost ? text.substr(0, kMost) + "..." : text) + "\"";
 }
 
-// ", in a deadlock: thread 3 waits for the mutex b, which thread 4 holds, and that one for ...".
 std::string DeadlockWords(const CrashReport& report) {
-  std::string words;
-  for (const size_t number : report.deadlock) {
-    const CrashThread& thread = report.threads[number];
-    const bool itself = thread.waits_for->owner == thread.tid;
-    words += fmt::format("{}thread {} waits for {}, which {} holds", words.empty() ? "" : ", and ",
-                         thread.tid, MutexWords(*thread.waits_for),
-                         itself ? "it" : fmt::format("thread {}", thread.waits_for->owner));
-  }
+  const std::string words = RoundWords(report);
   return words.empty() ? "" : ", in a deadlock: " + words;
 }
 
@@ -154,15 +149,26 @@ std::string ForbiddenWords(const CrashReport& report) {
                       : ": it made a system call that is forbidden");
 }
 
-// Of a signal of a failed access, where the memory is there.
-std::string UnexplainedWords(const CrashReport& report) {
+// Why the instruction may not have raised the signal, or why its access failed.
+std::string DoubtWords(const CrashReport& report) {
   if (report.refused)
-    return ": the memory is there, but the processor refused the access, as where it is not "
-           "aligned";
-  return report.unexplained
-             ? ". The memory that it accessed is there: somebody sent the signal, or "
-               "the access was not aligned"
-             : "";
+    return ": the memory is there, but the processor refused the access, for example because it is "
+           "not aligned";
+  const std::string unknown =
+      ". It is not known whether this instruction raised the signal or somebody sent it: ";
+  switch (report.doubt) {
+    case SignalDoubt::kAccessible:
+      return unknown + "the memory that it accesses is there, but the access may not be aligned";
+    case SignalDoubt::kNoAccess:
+      return unknown + "it accesses no memory";
+    case SignalDoubt::kNoDivision:
+      return unknown + "it is no division";
+    case SignalDoubt::kLegal:
+      return unknown + "the processor can execute it";
+    case SignalDoubt::kNone:
+      break;
+  }
+  return "";
 }
 
 std::string EndedWords(const CrashReport& report) {
@@ -200,7 +206,7 @@ std::string KindWords(const CrashReport& report) {
     case CrashKind::kDivision:
       return in + ": a division by zero, or one whose result has no room";
     default:
-      return AddressWords(report) + in + WhyWords(report) + UnexplainedWords(report);
+      return AddressWords(report) + in + WhyWords(report) + DoubtWords(report);
   }
 }
 
@@ -220,34 +226,59 @@ std::string PlaceWords(const CrashPlace& place) {
   return words;
 }
 
+std::string ThreadWords(const CrashThread& thread) {
+  if (thread.name.empty()) return fmt::format("thread {}", thread.tid);
+  return fmt::format("{} (thread {})", Printable(thread.name), thread.tid);
+}
+
 std::string MutexWords(const CrashMutex& mutex) {
   return "the mutex " + (mutex.name.empty() ? Hex(mutex.address) : Printable(mutex.name));
 }
 
-std::string FirstSentence(const CrashReport& report) {
+std::string RoundWords(const CrashReport& report) {
+  std::string words;
+  for (const size_t number : report.deadlock) {
+    const CrashThread& thread = report.threads[number];
+    const bool itself = thread.waits_for->owner == thread.tid;
+    words += fmt::format("{}thread {} waits for {}, which {} holds", words.empty() ? "" : ", and ",
+                         thread.tid, MutexWords(*thread.waits_for),
+                         itself ? "it" : fmt::format("thread {}", thread.waits_for->owner));
+  }
+  return words;
+}
+
+std::string FirstSentence(const CrashReport& report, Session& session) {
   const CrashThread& first = report.threads.front();
+  if (report.hung) return HangSentence(report, session);
+  const std::string stay = StayWords(report, session);
   if (report.kind == CrashKind::kEnded)
     return fmt::format(
-        "{} ended in {}. The recording does not tell how: a process that SIGKILL ends looks "
+        "{} ended in {}{}. The recording does not tell how: a process that SIGKILL ends looks "
         "so{}.",
-        ThreadWords(first), PlaceWords(first.place), DeadlockWords(report));
+        ThreadWords(first), PlaceWords(first.place), stay, DeadlockWords(report));
   if (!report.end)
-    return fmt::format("{} was still running when the recording ended, in {}{}.",
-                       ThreadWords(first), PlaceWords(first.place), DeadlockWords(report));
+    return fmt::format("{} was still running when the recording ended, in {}{}{}.",
+                       ThreadWords(first), PlaceWords(first.place), stay, DeadlockWords(report));
   const bool is_known = report.end->tid >= 0;
   if (!WasKilled(*report.end))
     return fmt::format(
         "{} exited with {}: no signal killed it.",
         is_known ? ThreadWords(first) : fmt::format("The process {}", report.end->pid),
         WEXITSTATUS(report.end->wait_status));
+  const int signal = WTERMSIG(report.end->wait_status);
+  if (!is_known && signal == SIGKILL)
+    return fmt::format(
+        "The process {} was killed by SIGKILL, which a process or the kernel sent: no instruction "
+        "raises it{}.",
+        report.end->pid, DeadlockWords(report));
   if (!is_known)
     return fmt::format(
         "The process {} was killed by {}. Neither the recording nor a core dump tells which of its "
         "threads raised it{}.",
-        report.end->pid, SignalName(WTERMSIG(report.end->wait_status)), DeadlockWords(report));
-  return fmt::format(
-      "{} was killed {}by {}{}{}.", ThreadWords(first), report.from_outside ? "from outside " : "",
-      SignalName(WTERMSIG(report.end->wait_status)), KindWords(report), DeadlockWords(report));
+        report.end->pid, SignalName(signal), DeadlockWords(report));
+  return fmt::format("{} was killed {}by {}{}{}{}.", ThreadWords(first),
+                     report.from_outside ? "from outside " : "", SignalName(signal),
+                     KindWords(report), stay, DeadlockWords(report));
 }
 
 }  // namespace flowback::cli

@@ -21,11 +21,12 @@ class CrashWriter {
       : report_(report), session_(session), names_(StackNamesOf(session)) {}
 
   std::string Write() {
-    out_ = FirstSentence(report_) + "\n";
+    out_ = FirstSentence(report_, session_) + "\n";
     if (report_.core_contradicts)
       out_ +=
           "The core dump does not fit to the flow: it is of another run, or another process "
           "wrote to the memory. No value is taken from it.\n";
+    out_ += LivingText(report_, session_);
     WriteFault();
     WriteWhy();
     const CrashThread& first = report_.threads.front();
@@ -64,9 +65,12 @@ class CrashWriter {
                        PlaceWords(link.instruction.place), link.instruction.text,
                        values::GaveWords(link.link)));
     if (why.stored)
-      Line(fmt::format("Thread {} had stored it there in {}, instruction #{}{}.", why.stored->tid,
-                       PlaceWords(why.stored->instruction.place), why.stored->instruction.number,
-                       why.stored->is_proven ? "" : ", the last store that is known"));
+      Line(fmt::format(
+          "Thread {} had stored it there in {}, instruction #{}{}.", why.stored->tid,
+          PlaceWords(why.stored->instruction.place) +
+              (why.stored->caller ? ", called by " + PlaceWords(*why.stored->caller) : ""),
+          why.stored->instruction.number,
+          why.stored->is_proven ? "" : ", the last store that is known"));
     else
       Line(fmt::format(
           "The chain ends here: {}{}.", values::EndWords(why.end),
@@ -75,7 +79,7 @@ class CrashWriter {
               : ""));
   }
 
-  // Blocks that were freed, and functions that returned.
+  // Writes which blocks were freed, and which functions returned.
   void WriteSuspects() {
     const CrashFrees& frees = report_.frees;
     if (!frees.calls.empty())
@@ -86,12 +90,15 @@ class CrashWriter {
       Line(fmt::format("#{} {}{}", free.number, PlaceWords(free.place),
                        free.block ? ": " + Hex(*free.block) : ""));
     std::string names;
-    for (const CrashPlace& place : report_.returned_last)
-      names += (names.empty() ? "" : ", ") + PlaceWords(place);
-    if (!names.empty()) out_ += "\nFunctions that returned last, the latest first: " + names + "\n";
+    for (const CrashSuspect& suspect : report_.returned_last)
+      names +=
+          (names.empty() ? "" : ", ") + PlaceWords(suspect.last_store.value_or(suspect.function));
+    if (!names.empty())
+      out_ += "\nFunctions that returned last, the latest first, where each stored last: " + names +
+              "\n";
   }
 
-  // Of a deep stack both ends; of what lies between, how many frames it has.
+  // Shows both ends of a deep stack, and how many frames lie between.
   void WriteStack(const CrashThread& thread, size_t most) {
     const std::vector<StackFrame>& frames = thread.stack.frames;
     const size_t outermost = most > 2 * kOutermost ? kOutermost : 0;
@@ -157,7 +164,10 @@ class CrashWriter {
       if (name.ends_with("@plt")) name.resize(name.size() - std::string_view("@plt").size());
       Line(fmt::format("{:>10} {:>9}  {}{}{}", Before(call.tsc), call.end_number - call.number,
                        std::string(size_t{2} * std::min(call.depth - least, 40U), ' '),
-                       Printable(name), call.has_returned ? "" : " (did not return)"));
+                       Printable(name),
+                       call.was_left    ? " (left by a jump further out)"
+                       : call.is_open() ? " (did not return)"
+                                        : ""));
     }
   }
 

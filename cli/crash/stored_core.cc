@@ -24,7 +24,8 @@ namespace fs = std::filesystem;
 
 constexpr std::chrono::seconds kMostTime{60};
 
-// Starts a program that is found on the PATH, without input and output. Empty: it can't be started.
+// Starts a program that is found on the PATH, without input and output. Empty: it cannot be
+// started.
 std::optional<pid_t> Start(std::array<std::string, 5> words) {
   std::array<char*, 6> arguments{};
   for (size_t i = 0; i < words.size(); ++i) arguments[i] = words[i].data();

@@ -51,7 +51,7 @@ class DecodeJob final : public ReadingJob {
   bool MeetsAllLosses() const override { return true; }
   void Keep() const override;
   void TellHow() const override;
-  void WarnOfResult() override;
+  Status JudgeResult() override;
 
   // Steps of Prepare.
   Status ChooseColumns();
@@ -118,6 +118,11 @@ Status DecodeJob::UnderstandTimes() {
   Result<TimeSpan> span = ParseTimeSpan(words, opened_.recording(), opened_.clock());
   if (!span) return Fail(span.error());
   settings_.times = {.span = *span, .all = words.empty()};
+  // Events lie outside of the trace, too.
+  if (kind_.name != "events")
+    if (Status status = CheckSpan(opened_.recording(), opened_.clock(), *span, options_.reader);
+        !status)
+      return status;
   return options_.time_of_day ? ShowTimeOfDay(opened_.clock()) : Status();
 }
 
@@ -283,20 +288,20 @@ void DecodeJob::WarnOfSamples() const {
 }
 
 // An empty listing looks the same whether nothing ran or the wrong thing was asked for.
-void DecodeJob::WarnOfResult() {
+Status DecodeJob::JudgeResult() {
   WarnOfSamples();
-  if (!ShowsAll() && !(in_span_ && in_span_->found_any())) {
-    // Packets are not decoded, so nothing could find them in the span.
-    WarnOfEmptySpan(opened_.recording(), opened_.clock(), settings_.times.span, options_.reader,
-                    ShowsPackets());
-  } else if (options_.calls.function && !function_ran_) {
-    Warn(fmt::format("{}: --function {}: no such function {}{}{}", opened_.InputName(),
-                     options_.function, kind_.name == "calls" ? "was called" : "ran",
-                     ShowsAll() ? "" : " in that time",
-                     WhyNoFunction(*options_.calls.function, names_.symbolizer)),
-         {"its name as `--as calls` prints it without --function, a pattern ('str*'), or a regular "
-          "expression ('/^str/')"});
-  }
+  // Packets are not decoded, so nothing could find them in the span.
+  if (!ShowsAll() && !(in_span_ && in_span_->found_any()))
+    return (ShowsPackets() ? CheckSpan : JudgeEmptySpan)(opened_.recording(), opened_.clock(),
+                                                         settings_.times.span, options_.reader);
+  if (!options_.calls.function || function_ran_) return {};
+  const bool is_part = !ShowsAll() || !opened_.options().selection.IsAll();
+  const std::string none =
+      fmt::format("{}: --function {}: no such function {}", opened_.InputName(), options_.function,
+                  kind_.name == "calls" ? "was called" : "ran");
+  return JudgeNoFunction(none, is_part, *options_.calls.function, names_.symbolizer,
+                         "its name as `--as calls` prints it without --function, a pattern "
+                         "('str*'), or /a regular expression/");
 }
 
 void DecodeJob::Keep() const {

@@ -87,12 +87,42 @@ class ExportJob final : public ReadingJob {
     return {};
   }
   Status PrepareSamples() {
-    if (CallSamplesOf(opened_.recording().config) == nullptr)
+    if (CallSamplesOf(opened_.recording().config) != nullptr) return opened_.LoadCode();
+    of_flow_ = true;
+    if (Status status = opened_.OpenTrace(); !status) return status;
+    opened_.KeepIndexes();
+    if (opened_.source().samples())
       return Fail(Error(ErrorCode::kUnsupported, opened_.recording().path +
-                                                     ": has no samples of calls, which --to " +
+                                                     ": has no samples of calls and no whole flow, "
+                                                     "which --to " +
                                                      options_.format + " is of")
-                      .Remedy("record some with `perf record -g`, or see `flowback timeline`"));
-    return opened_.LoadCode();
+                      .Remedy("record calls with `flowback record -- CMD`, or samples of them with "
+                              "`perf record -g`"));
+    if (Status status = opened_.OpenCode(); !status) return status;
+    opened_.PrepareStreams(true);
+    return opened_.ChooseThreads();
+  }
+  // Of emulated recordings the instructions are the program's own, and the times are not.
+  Status WriteCalls(Output& output) {
+    constexpr uint64_t kPasses = 2;  // for the times and for the calls
+    const WorkProgress progress = opened_.ShowProgress("export", kPasses * opened_.trace_bytes());
+    opened_.AddKnownLosses();
+    const bool by_instructions = opened_.clock().emulated();
+    const Result<Timeline> timeline =
+        opened_.MakeTimeline({.threads = options_.reader.ThreadCount(),
+                              .in_flight = options_.reader.in_flight,
+                              .by_instructions = by_instructions});
+    if (!timeline) return Fail(timeline.error());
+    for (const LossSum& sum : timeline->losses)
+      opened_.losses().Add({.cause = sum.cause,
+                            .end = sum.bytes,
+                            .detail = {},
+                            .code = sum.code,
+                            .count = sum.count});
+    TimelineView view = TimelineView::Of(opened_, *timeline);
+    view.sort = by_instructions ? TimelineSort::kInstructions : TimelineSort::kTime;
+    FindWriter<TimelineWriter>(options_.format)->write(view, output);
+    return {};
   }
   Status Gather() override {
     if (options_.waits || !Writes<ProfileWriter>(*writer_)) return {};
@@ -106,6 +136,7 @@ class ExportJob final : public ReadingJob {
     if (options_.waits) return WriteWaits(output);
     if (ProfileWriter* const write = writer_->As<ProfileWriter>())
       return write({profile_, opened_.options().search, &Warn}, output);
+    if (of_flow_) return WriteCalls(output);
     if (SamplesWriter* const write = writer_->As<SamplesWriter>()) return write({opened_}, output);
     return WriteFlow(*writer_->As<FlowWriter>(), output);
   }
@@ -135,6 +166,7 @@ class ExportJob final : public ReadingJob {
 
   const ExportOptions& options_;
   const Writer* writer_ = nullptr;
+  bool of_flow_ = false;  // --to folded of a trace
   CompilerProfile profile_;
   ThreadPart part_;  // all, unless an instance is asked for
 };
@@ -151,14 +183,15 @@ Status CheckObject(const ExportOptions& options) {
                           NamesOf(WritersOf<ProfileWriter>())));
 }
 
-// Samples have no instances.
+// Call paths are of the whole recording.
 Status CheckInstance(const ExportOptions& options) {
   const auto writer = FindExport(options.format);
   if (options.instance.empty() || !writer || !Writes<SamplesWriter>(**writer)) return {};
-  return Fail(Error(ErrorCode::kUsage,
-                    fmt::format("--instance does not apply to --to {}, which is of samples",
-                                options.format))
-                  .Remedy("--to brstack or another format of whole flow"));
+  return Fail(
+      Error(ErrorCode::kUsage,
+            fmt::format("--instance does not apply to --to {}, which adds up the whole recording",
+                        options.format))
+          .Remedy("--to brstack or another format of whole flow"));
 }
 
 // Formats of code and of branches have no place for them.

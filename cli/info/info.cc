@@ -72,7 +72,8 @@ Status InfoJob::Gather() {
   report_.ends = FindPlaces(opened_.recording(), opened_.code(), options_.search);
   opened_.AddRecordedLosses();
   opened_.PrepareStreams(false);
-  if (Status status = AddStreams(); !status) return status;
+  if (opened_.source().WhyNoFlow().empty())
+    if (Status status = AddStreams(); !status) return status;
   MarkImages(opened_.losses().images(), opened_.code(), options_, report_.images);
   return {};
 }

@@ -246,7 +246,9 @@ void PrintInfoJson(const InfoReport& report, Output& output) {
   out.Member("branch_trace", report.streams.empty()
                                  ? Json(nullptr)
                                  : Json(std::string(report.opened->source().Name())));
-  out.Member("no_trace_because", TextOrNull(NeverWatched(recording)));
+  const std::string never = NeverWatched(recording);
+  out.Member("no_trace_because",
+             TextOrNull(never.empty() ? std::string(report.opened->source().WhyNoFlow()) : never));
   const CallSamples* const calls = CallSamplesOf(recording.config);
   out.Member("call_samples", calls == nullptr ? size_t{0} : calls->samples.size());
   out.Member("from", WatchJson(recording.machine.from));

@@ -226,6 +226,11 @@ void PrintInfoText(const InfoReport& report, Output& output) {
   if (const std::string why = NeverWatched(report.opened->recording()); !why.empty()) {
     AppendField(out, "branch trace", "none: " + why);
     out += fmt::format("  try: {}\n", kSpanRemedy);
+  } else if (const std::string_view why = report.opened->source().WhyNoFlow(); !why.empty()) {
+    AppendField(out, "branch trace", fmt::format("none: {}", why));
+    for (const TraceSetting& setting : report.opened->source().Settings())
+      if (!setting.name.empty())
+        AppendField(out, std::string(setting.name.substr(0, setting.name.find(':'))), setting.text);
   } else if (report.streams.empty()) {
     AppendField(out, "branch trace", "none in this recording");
     out +=

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/block_part.h"
+#include "cli/text/status.h"
 #include "cli/text/suggestion.h"
 #include "replay/flow/filtered_decoder.h"
 
@@ -100,6 +101,16 @@ std::string WhyNoFunction(const NamePattern& pattern, Symbolizer& symbolizer) {
       return " (did you mean '" + whole + "'?)";
   for (std::string& name : names) name.resize(std::min(name.find('('), name.size()));
   return DidYouMean(pattern.text(), names);
+}
+
+Status JudgeNoFunction(const std::string& none, bool is_part, const NamePattern& pattern,
+                       Symbolizer& symbolizer, std::string_view remedy) {
+  if (is_part) {
+    Warn(none + " in the part that is shown");
+    return {};
+  }
+  return Fail(Error(ErrorCode::kUsage, none + WhyNoFunction(pattern, symbolizer))
+                  .Remedy(std::string(remedy)));
 }
 
 }  // namespace flowback::cli

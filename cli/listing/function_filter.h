@@ -5,10 +5,12 @@
 #include <atomic>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
 #include "base/name_pattern.h"
+#include "flowback/base/error.h"
 #include "flowback/decode/decoder.h"
 #include "flowback/replay/symbolizer.h"
 
@@ -48,5 +50,9 @@ std::unique_ptr<Decoder> MakeFunctionDecoder(std::unique_ptr<Decoder> decoder, F
 // What to say of a pattern that nothing fitted: " (did you mean 'main'?)" or that a function of
 // that name is there and did not run. `symbolizer` has been asked about all that ran.
 std::string WhyNoFunction(const NamePattern& pattern, Symbolizer& symbolizer);
+// Judges that no function fitted the pattern: `none` says so. Where only a part of the flow was
+// read, one may have run in another part, so this warns. Errors: else kUsage.
+Status JudgeNoFunction(const std::string& none, bool is_part, const NamePattern& pattern,
+                       Symbolizer& symbolizer, std::string_view remedy);
 
 }  // namespace flowback::cli

@@ -63,13 +63,11 @@ Status OpenForLocks(OpenedRecording& opened) {
 Result<LockReport> SearchLocks(OpenedRecording& opened, const TimelineSources& sources,
                                const std::vector<const ThreadFlow*>& flows,
                                const LockOptions& options) {
-  const auto times = [&]() -> Result<TimeAccounts> {
-    auto known =
-        LoadTimes(opened.recording(), opened.inputs(), opened.CacheFor(CachedResult::kLasting));
-    if (known && known->losses.empty()) return std::move(known->accounts);
-    return AccountTimes(sources);
-  };
-  Result<LockReport> report = FindLocks(sources, flows, options, times);
+  const auto known =
+      LoadTimes(opened.recording(), opened.inputs(), opened.CacheFor(CachedResult::kLasting));
+  const bool is_known = known && known->losses.empty();
+  Result<LockReport> report =
+      FindLocks(sources, flows, options, is_known ? &known->accounts : nullptr);
   if (!report) return Fail(report.error());
   for (const LossSum& sum : report->losses)
     opened.losses().Add(

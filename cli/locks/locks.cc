@@ -41,7 +41,7 @@ class LocksJob final : public ReadingJob {
   std::string OutputPath() const override { return words_.svg.empty() ? words_.html : words_.svg; }
   Status Run(Output& output) override;
   bool MeetsAllLosses() const override { return true; }
-  void WarnOfResult() override;
+  Status JudgeResult() override;
 
   Status OpenBaseline();
   LockOptions Options() const;
@@ -60,8 +60,9 @@ Status LocksJob::Prepare() {
   Result<TimeSpan> span = ParseTimeSpan(words_.reader.time, opened_.recording(), opened_.clock());
   if (!span) return Fail(span.error());
   span_ = *span;
-  if (!words_.reader.time.empty())
-    WarnOfEmptySpan(opened_.recording(), opened_.clock(), span_, words_.reader, true);
+  if (Status status = CheckSpan(opened_.recording(), opened_.clock(), span_, words_.reader);
+      !status)
+    return status;
   WarnOfSharedStreams(opened_.recording(), opened_.threads(), opened_.InputName());
   return OpenBaseline();
 }
@@ -126,20 +127,22 @@ Status LocksJob::Run(Output& output) {
 }
 
 // A goal that nothing was held against is not reached.
-void LocksJob::WarnOfResult() {
-  if (!report_ || !words_.limit) return;
+Status LocksJob::JudgeResult() {
+  if (!report_ || !words_.limit) return {};
   const LockTotals totals = TotalsOf(*report_);
   if (!report_->has_times) {
     is_over_ = true;
-    return Warn(fmt::format("{}: --fail-over {}: the trace has no times to hold it against",
-                            opened_.InputName(), words_.fail_over),
-                {"a recording with times: `flowback info` tells which packets one has"});
+    Warn(fmt::format("{}: --fail-over {}: the trace has no times to hold it against",
+                     opened_.InputName(), words_.fail_over),
+         {"a recording with times: `flowback info` tells which packets one has"});
+    return {};
   }
   const double share = WaitShare(totals.lock_waiting, totals.lock_life);
-  if (share <= *words_.limit) return;
+  if (share <= *words_.limit) return {};
   is_over_ = true;
   Warn(fmt::format("{}: threads waited for locks for {:.1f} % of their time, more than {:g} %",
                    opened_.InputName(), 100 * share, 100 * *words_.limit));
+  return {};
 }
 
 void AddLocksOptions(CLI::App& app, LockWords& words, ReaderWords&) {

@@ -25,7 +25,7 @@ int RunPack(const Arguments& arguments) {
                   .summary = "Packs a recording and all files that reading it needs into one file, "
                              "which every command reads on any machine.",
                   .add_options = AddPackOptions,
-                  .hidden = {"--tid", "--comm", "--cpu-list", "--time", "--raw-pt", "--pevent"},
+                  .hidden = {"--tid", "--comm", "--cpu-list", "--time"},
                   .run = Pack});
 }
 

@@ -26,7 +26,7 @@ class PackJob final : public ReadingJob {
   std::string OutputPath() const override;
   Status Run(Output& output) override;
   bool MeetsAllLosses() const override { return true; }  // decodes nothing
-  void WarnOfResult() override;
+  Status JudgeResult() override;
 
   Status AddRedacted(const PackedFile& file, bundle::BundleWriter& writer);
   Status Add(const PackedFile& file, bundle::BundleWriter& writer);
@@ -97,7 +97,7 @@ Status PackJob::Run(Output& output) {
 }
 
 // What has been packed is told where the bundle is not.
-void PackJob::WarnOfResult() {
+Status PackJob::JudgeResult() {
   for (const std::string& problem : files_.problems) Warn("not packed: " + problem);
   report_.input = opened_.InputName();
   report_.output = OutputPath();
@@ -108,6 +108,7 @@ void PackJob::WarnOfResult() {
     std::cerr << text;
   else
     static_cast<void>(Print(text));
+  return {};
 }
 
 }  // namespace

@@ -49,8 +49,8 @@ int OpenedRecording::End(const Status& status, const EndSteps& steps) {
   if (steps.tell_how) steps.tell_how();
   if (!status) return Report(status.error(), InputName());
   if (recording().refusal) return Report(*recording().refusal);
-  if (steps.warn_of_result) steps.warn_of_result();
-  return ExitStatus();
+  const Status judged = steps.judge_result ? steps.judge_result() : Status();
+  return judged ? ExitStatus() : Report(judged.error(), InputName());
 }
 
 int OpenedRecording::EndWithout(const Error& error) {

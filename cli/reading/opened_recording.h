@@ -43,12 +43,13 @@ class OpenedRecording : public Session {
   Status CheckInputs() const;
 
   // Ends the work. It warns of what was lost and of images that are missing or are likely the wrong
-  // ones, keeps what decoding found out, and calls `warn_of_result`. Returns the exit status.
+  // ones, keeps what decoding found out, and calls `judge_result`. Returns the exit status.
   // `status` tells how the work went; the error of one that failed is reported.
   struct EndSteps {
-    std::function<void()> keep_more = {};       // for later commands, as Session::Keep calls it
-    std::function<void()> tell_how = {};        // what --verbose asks for
-    std::function<void()> warn_of_result = {};  // of what is odd about a result without an error
+    std::function<void()> keep_more = {};  // for later commands, as Session::Keep calls it
+    std::function<void()> tell_how = {};   // what --verbose asks for
+    // Warns of what is odd about a result without an error. Errors: what makes it wrong usage.
+    std::function<Status()> judge_result = {};
   };
   int End(const Status& status, const EndSteps& steps);
   // Ends a command that has no result because of the error. Returns the exit status.

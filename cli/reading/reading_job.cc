@@ -18,7 +18,8 @@ int ReadingJob::Execute(std::optional<Output>& output, OutputOwner owner) {
   Status status = Run(*output);
   if (status) status = AddLosses(*output);
   if (owner == OutputOwner::kJob) {
-    if (Status written = output->Finish(); !written) return Report(written.error());
+    if (Status written = output->Finish(status.has_value()); !written)
+      return Report(written.error());
     if (output->closed()) return kDone;
   } else if (status) {
     status = opened_.CheckInputs();
@@ -48,7 +49,7 @@ int ReadingJob::End(const Status& status) {
                                   [this] {
                                     if (IsVerbose()) TellHow();
                                   },
-                              .warn_of_result = [this] { WarnOfResult(); }});
+                              .judge_result = [this] { return JudgeResult(); }});
 }
 
 }  // namespace flowback::cli

@@ -51,8 +51,9 @@ class ReadingJob {
   virtual void Keep() const {}
   // What --verbose asks for.
   virtual void TellHow() const {}
-  // What is odd about a result that came about without an error.
-  virtual void WarnOfResult() {}
+  // Warns of what is odd about a result that came about without an error. Errors: kUsage if an
+  // option names what the recording does not have.
+  virtual Status JudgeResult() { return {}; }
 
   OpenedRecording opened_;
   RecordedNames names_;

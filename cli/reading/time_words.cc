@@ -85,6 +85,24 @@ Result<uint64_t> FromTsc(const std::string& option, const std::string& word,
   return clock.Value(tsc);
 }
 
+// That nothing is in --time's span; `trace` is from when to when there is trace.
+Error NothingInSpan(const RecordingClock& clock, const std::optional<TimeSpan>& trace,
+                    const ReaderOptions& options) {
+  const std::string start =
+      fmt::format("{}: --time {}: nothing to show", options.InputName(), options.time);
+  if (!trace)
+    return Error(ErrorCode::kUsage, start + ": the trace tells no times")
+        .Remedy("leave --time out");
+  const auto text = [&](uint64_t value) {
+    return clock.has_nanoseconds() ? SecondsText(value) : fmt::format("tsc:{}", value);
+  };
+  const std::string first = text(trace->begin);
+  const std::string last = text(trace->end);
+  return Error(ErrorCode::kUsage,
+               fmt::format("{} in that time; the trace is from {} to {}", start, first, last))
+      .Remedy(fmt::format("--time {},{}, or per cent of it: --time 10%,20%", first, last));
+}
+
 }  // namespace
 
 Result<uint64_t> ParseTime(const std::string& option, const std::string& word,
@@ -150,20 +168,20 @@ Result<TimeSpan> ParseTimeSpan(const std::string& text, const Recording& recordi
   return span;
 }
 
-void WarnOfEmptySpan(const Recording& recording, const RecordingClock& clock, TimeSpan span,
-                     const ReaderOptions& options, bool unless_overlapping) {
+Status CheckSpan(const Recording& recording, const RecordingClock& clock, TimeSpan span,
+                 const ReaderOptions& options) {
   const std::optional<TimeSpan> trace = SpanOfRecording(recording, clock);
-  const std::string start =
-      fmt::format("{}: --time {}: nothing to show", options.InputName(), options.time);
-  if (!trace) return Warn(start + ": the trace tells no times", {"leave --time out"});
-  if (unless_overlapping && span.begin <= trace->end && span.end >= trace->begin) return;
-  const auto text = [&](uint64_t value) {
-    return clock.has_nanoseconds() ? SecondsText(value) : fmt::format("tsc:{}", value);
-  };
-  const std::string first = text(trace->begin);
-  const std::string last = text(trace->end);
-  Warn(fmt::format("{} in that time; the trace is from {} to {}", start, first, last),
-       {fmt::format("--time {},{}, or per cent of it: --time 10%,20%", first, last)});
+  if (!trace || options.time.empty()) return {};
+  if (span.begin <= trace->end && span.end >= trace->begin) return {};
+  return Fail(NothingInSpan(clock, trace, options));
+}
+
+Status JudgeEmptySpan(const Recording& recording, const RecordingClock& clock, TimeSpan span,
+                      const ReaderOptions& options) {
+  if (Status status = CheckSpan(recording, clock, span, options); !status) return status;
+  const Error nothing = NothingInSpan(clock, SpanOfRecording(recording, clock), options);
+  Warn(nothing.message(), {nothing.remedy()});
+  return {};
 }
 
 }  // namespace flowback::cli

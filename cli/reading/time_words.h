@@ -26,9 +26,12 @@ Result<TimeSpan> ParseTimeSpan(const std::string& text, const Recording& recordi
 // not say how its clock relates to it.
 Status ShowTimeOfDay(RecordingClock& clock);
 
-// Says on stderr that nothing was in --time's span, and from when to when the trace is. With
-// `unless_overlapping` only if the span lies outside of that.
-void WarnOfEmptySpan(const Recording& recording, const RecordingClock& clock, TimeSpan span,
-                     const ReaderOptions& options, bool unless_overlapping);
+// Errors: kUsage, if --time's span lies outside of the trace's times, where these are known.
+Status CheckSpan(const Recording& recording, const RecordingClock& clock, TimeSpan span,
+                 const ReaderOptions& options);
+
+// Warns that nothing is in --time's span, and from when to when the trace is. Errors: as CheckSpan.
+Status JudgeEmptySpan(const Recording& recording, const RecordingClock& clock, TimeSpan span,
+                      const ReaderOptions& options);
 
 }  // namespace flowback::cli

@@ -16,8 +16,8 @@ struct DecodedCheck {
 };
 
 // Decodes the whole recording on all cores. Empty where it cannot be compared: the recorder counted
-// nothing (hardware), the file does not hold all of the trace (a pipe, a snapshot, a failure), or
-// it cannot be opened.
+// nothing (hardware), the file does not hold all of the trace (a pipe, a snapshot, a failure),
+// there are too many threads to read them back in bounded memory, or it cannot be opened.
 std::optional<DecodedCheck> CheckDecoded(const RecordSummary& summary,
                                          const RecordOptions& options);
 

@@ -8,6 +8,7 @@
 #include "capture/record/emulator_file.h"
 #include "capture/record/host_facts.h"
 #include "capture/record/program_file.h"
+#include "capture/record/program_needs.h"
 #include "cli/text/status.h"
 #include "cli/text/terminal_session.h"
 
@@ -15,9 +16,15 @@ namespace flowback::cli {
 namespace {
 
 // Why no hardware engine is taken, on this machine.
-std::string WhyNoHardware() {
+std::string WhyNoHardware(const RecordOptions& options) {
+  if (!options.events.branch_filter.empty()) return "this machine has no branch stacks";
   return ReadThisHost().pt_type ? "its options are none that Intel PT's hardware follows"
                                 : "this machine has no Intel PT";
+}
+
+// Whether the user named hardware by what it records: -e intel_pt/.../, -b or -j.
+bool AsksForHardware(const RecordOptions& options) {
+  return !options.events.words.empty() || !options.events.branch_filter.empty();
 }
 
 bool NamesOtherEvents(const RecordOptions& options) {
@@ -26,24 +33,53 @@ bool NamesOtherEvents(const RecordOptions& options) {
   });
 }
 
+// Whether the emulator can do what -b asks for: stacks of all branches of a command.
+bool CanEmulateBranches(const RecordOptions& options) {
+  return options.events.branch_filter == "any" && !options.target.command.empty() &&
+         !options.events.all_cpus && options.events.cpus.empty();
+}
+
 // Of the kernel's events; "" when nothing asks for them.
 std::string ChooseByEvents(const RecordOptions& options, bool suits_hardware,
                            const HostFacts& host) {
   const bool arm = host.vendor.starts_with("ARM");
-  if (!options.events.branch_filter.empty() && options.events.words.empty())
-    return arm ? "brbe" : "lbr";
+  if (!options.events.branch_filter.empty() && options.events.words.empty()) {
+    const bool has_stacks = host.branch_entries || host.has_brs_event;
+    if (has_stacks || !CanEmulateBranches(options)) return arm ? "brbe" : "lbr";
+    return "";
+  }
   if (NamesOtherEvents(options) || !options.events.branch_filter.empty()) return "events";
   const bool traces = host.pt_type && suits_hardware;
   if (options.events.all_cpus || !options.events.cpus.empty()) return traces ? "pt" : "events";
   return traces ? "pt" : "";
 }
 
-// Whether the command is a set-user-ID program whose rights the step engine leaves it. The emulator
-// can't give it any.
-bool KeepsRightsWhenStepped(const std::vector<std::string>& command) {
-  if (command.empty() || !record::MayTraceOtherRights()) return false;
+// LeakSanitizer, which AddressSanitizer contains, is a debugger itself.
+std::string HintOfLeaks(const std::string& sanitizer) {
+  const bool leak = sanitizer == "LeakSanitizer";
+  if (!leak && sanitizer != "AddressSanitizer") return {};
+  return fmt::format(
+      ". Its search for leaks does not work where the program is traced: {}_OPTIONS=detect_leaks=0",
+      leak ? "LSAN" : "ASAN");
+}
+
+// Why the step engine suits the program better than the emulator on this machine; "": it does not.
+std::string WhyStepped(const std::vector<std::string>& command) {
+  if (command.empty()) return {};
   const auto program = record::FindProgram(record::LookUpInPath(command[0]));
-  return program && program->changes_identity;
+  if (!program) return {};
+  if (program->changes_identity && record::MayTraceOtherRights())
+    return "the program is set-user-ID, and in the emulator it would not have the rights that "
+           "gives (--engine emulate: much faster)";
+  const int plugins = PluginsOf(record::LookUpInPath("qemu-x86_64")).interface_version;
+  if (const std::string obstacle = record::ObstacleInEmulator(*program, plugins); !obstacle.empty())
+    return obstacle + HintOfLeaks(record::SanitizerOf(*program));
+  if (const std::string extension = record::ExtensionOf(*program); !extension.empty())
+    return fmt::format(
+        "the program's code has instructions of {} and does not ask whether the processor has "
+        "them; this machine's does, QEMU's does not (--engine emulate: much faster)",
+        extension);
+  return {};
 }
 
 // What is taken here every time is told only who asks.
@@ -54,15 +90,18 @@ std::string ChooseAutomatically(const RecordOptions& options) {
     return "step";
   }
   const Status emulator = CheckEmulated(options);
-  if (emulator && KeepsRightsWhenStepped(options.target.command)) {
-    Warn(
-        "record: --engine auto takes 'step': the program is set-user-ID, and in the emulator it "
-        "would not have the rights that gives (--engine emulate: much faster)");
+  if (const std::string why = emulator ? WhyStepped(options.target.command) : ""; !why.empty()) {
+    Warn("record: --engine auto takes 'step': " + why);
     return "step";
+  }
+  if (emulator && AsksForHardware(options)) {
+    Warn(fmt::format("record: --engine auto takes 'emulate': {} (--engine hardware insists on it)",
+                     WhyNoHardware(options)));
+    return "emulate";
   }
   if (emulator && !IsVerbose()) return "emulate";
   Warn(fmt::format("record: --engine auto takes '{}': {}{}", emulator ? "emulate" : "step",
-                   WhyNoHardware(),
+                   WhyNoHardware(options),
                    emulator ? ""
                             : fmt::format(", and {} (much faster with it: {})",
                                           emulator.error().message(), emulator.error().remedy())));

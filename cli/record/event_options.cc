@@ -88,20 +88,6 @@ Status CheckKernelCode(const RecordOptions& options) {
   return {};
 }
 
-Status CheckCrash(const RecordOptions& options) {
-  if (!options.direction.on_crash) return {};
-  if (options.target.command.empty())
-    return Fail(
-        Wrong("--on-crash: of a program that was not started here it is not known how it "
-              "ends",
-              "flowback record --on-crash -- CMD; or -S SIZE with -p PID"));
-  if (options.engine == "pt") return {};
-  return Fail(
-      Wrong(fmt::format("--on-crash: the engine '{}' makes no trace whose end could be kept",
-                        options.engine),
-            "--engine pt, or leave it out"));
-}
-
 // Each is of the event before it: the order of the options tells which.
 void UnderstandFilters(const EventWords& words, const CLI::App& app, RecordOptions& options) {
   size_t events = 0, filters = 0;
@@ -127,6 +113,20 @@ Status UnderstandAuxSamples(const EventWords& words, RecordOptions& options) {
 
 }  // namespace
 
+Status CheckCrash(const RecordOptions& options) {
+  if (!options.direction.on_crash) return {};
+  if (options.target.command.empty())
+    return Fail(
+        Wrong("--on-crash: of a program that was not started here it is not known how it "
+              "ends",
+              "flowback record --on-crash -- CMD; or -S SIZE with -p PID"));
+  if (options.engine == "pt" || options.engine == "emulate" || options.engine == "step") return {};
+  return Fail(
+      Wrong(fmt::format("--on-crash: the engine '{}' makes no trace whose end could be kept",
+                        options.engine),
+            "--engine pt, emulate or step, or leave it out"));
+}
+
 void AddEventOptions(CLI::App& app, EventWords& words, RecordOptions& options) {
   app.add_option("--filter", words.filters,
                  "of the event before it: of a trace 'filter FUNCTION @ FILE', of a tracepoint "
@@ -150,24 +150,28 @@ void AddEventOptions(CLI::App& app, EventWords& words, RecordOptions& options) {
                "in samples: the data's physical address");
   app.add_flag("--data-page-size", options.events.accesses.page_size,
                "in samples: the size of the data's page");
-  app.add_option("--control", options.direction.control,
-                 "fifo:CTL[,ACK] or fd:CTL[,ACK]: others switch the events: enable [EVENT], "
-                 "disable [EVENT], snapshot, evlist, ping, stop");
-  app.add_option("-D,--delay", words.delay,
-                 "begin so many milliseconds after the program; -1: when --control says so");
-  words.switches = app.add_option("--switch-output", words.switch_output,
-                                  "another file at this size (100M), after this time (10s), or at "
-                                  "SIGUSR2 (signal)")
-                       ->expected(0, 1);
+  app.add_option(
+      "--control", options.direction.control,
+      "hardware, events: fifo:CTL[,ACK] or fd:CTL[,ACK]: others switch the events: enable [EVENT], "
+      "disable [EVENT], snapshot, evlist, ping, stop");
+  app.add_option(
+      "-D,--delay", words.delay,
+      "hardware, events: begin so many milliseconds after the program; -1: when --control says so");
+  words.switches =
+      app.add_option(
+             "--switch-output", words.switch_output,
+             "hardware, events: another file at this size (100M), after this time (10s), or at "
+             "SIGUSR2 (signal)")
+          ->expected(0, 1);
   app.add_option("--switch-max-files", options.rotation.most_files,
                  "keep only so many of these files");
   app.add_flag(
       "--kcore", options.events.kernel_code,
       "with a copy of the kernel's code, which its trace is read with: OUTPUT is a folder");
   app.add_flag("--on-crash", options.direction.on_crash,
-               "as -S, but keep the trace only where CMD dies of a signal");
+               "like -S, but keep the trace only if CMD is killed by a signal");
   app.add_option("--trigger", words.trigger,
-                 "'FUNCTION>5ms': keep only the trace of calls that take longer");
+                 "hardware: 'FUNCTION>5ms': keep only the trace of calls that take longer");
 }
 
 Status UnderstandEventOptions(const EventWords& words, const CLI::App& app,

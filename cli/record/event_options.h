@@ -21,9 +21,12 @@ struct EventWords {
 
   // Only the latest trace is kept, though -S does not say so: once UnderstandEventOptions ran.
   bool keeps_latest(const RecordOptions& options) const {
-    return options.engine == "pt" && (!trigger.empty() || options.direction.on_crash);
+    return options.direction.on_crash || (options.engine == "pt" && !trigger.empty());
   }
 };
+
+// --on-crash. Errors: kUsage where no command is started, or no trace made.
+Status CheckCrash(const RecordOptions& options);
 
 void AddEventOptions(CLI::App& app, EventWords& words, RecordOptions& options);
 

@@ -58,6 +58,15 @@ void AddHardwareOptions(CLI::App& app) {
   }
 }
 
+std::string RefusedOptions() {
+  std::string text =
+      "The engines emulate and step refuse options of the hardware and of the kernel's events, and "
+      "say what helps instead:";
+  for (const HardwareOption& option : kEventOptions)
+    text += (text.back() == ':' ? " " : ", ") + option.OneName();
+  return text + ".";
+}
+
 Status RefuseHardwareOptions(const CLI::App& app) { return RefuseFirst(app, kOptions); }
 
 Status RefuseEventOptions(const CLI::App& app) { return RefuseFirst(app, kEventOptions); }

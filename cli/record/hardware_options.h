@@ -4,6 +4,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <string>
 
 #include "flowback/base/error.h"
 
@@ -14,6 +15,9 @@ void AddHardwareOptions(CLI::App& app);
 
 // Errors: kNoHardware, kUnsupported: one of them was given.
 Status RefuseHardwareOptions(const CLI::App& app);
+
+// What help says of the options of the kernel's events, which emulating and stepping refuse.
+std::string RefusedOptions();
 
 // The same of those that engines of the kernel's events follow, for an engine that is none.
 Status RefuseEventOptions(const CLI::App& app);

@@ -12,6 +12,7 @@
 #include <bit>
 #include <chrono>
 #include <cstdlib>
+#include <filesystem>
 
 #include "capture/record/program_file.h"
 #include "capture/record/region_log.h"
@@ -252,9 +253,17 @@ bool IsForeignProgram(const RecordOptions& options) {
 }
 
 Status UnderstandSoftware(const RecordWords& words, RecordOptions& options, const CLI::App& app) {
-  for (const Status& status : {RefuseEventOptions(app), UnderstandPacketOptions(words, options),
-                               UnderstandBuffers(words, options)})
+  for (const Status& status :
+       {RefuseEventOptions(app), CheckCrash(options), UnderstandPacketOptions(words, options),
+        UnderstandBuffers(words, options)})
     if (!status) return Fail(status.error());
+  if (std::error_code ignored; !options.emulate.root.empty() &&
+                               !std::filesystem::is_directory(options.emulate.root, ignored))
+    return Fail(Error(ErrorCode::kUsage, fmt::format("record: --foreign-root {}: there is no such "
+                                                     "folder",
+                                                     options.emulate.root))
+                    .Remedy("the folder that holds the program's lib/, such as "
+                            "/usr/aarch64-linux-gnu"));
   const bool foreign = options.engine == "emulate" && IsForeignProgram(options);
   if (!words.any_branch && !foreign) return {};
   if (!FindRecorder(options.engine)->branch_stacks)
@@ -338,7 +347,10 @@ int Execute(const RecordWords& words, RecordOptions& options, const CLI::App& ap
   if (!summary) return RecordFailure(summary.error(), has_command, words.json);
   int status = has_command ? CommandStatus(summary->command_status) : kDone;
   // What was asked for is not there: no result of the program's.
-  if (!options.watched.from.empty() && summary->from_places.empty()) status = kRecorderFailed;
+  const auto& watched = options.watched;
+  if ((!watched.from.empty() && summary->from_places.empty()) ||
+      (!watched.until.empty() && summary->until_places.empty()))
+    status = kRecorderFailed;
   if (summary->failure) status = has_command ? kRecorderFailed : StatusOf(summary->failure->code());
   TellText(*summary, options);
   TellNearFunctions(*summary, options);
@@ -413,7 +425,8 @@ void AddOptions(CLI::App& app, RecordWords& words, RecordOptions& options) {
       ->excludes(per_cpu);
   app.add_option("-m,--mmap-pages", words.buffers,
                  "perf's PAGES[,AUXPAGES] or sizes: AUXPAGES is what -S keeps");
-  app.add_option("--duration", words.duration, "stop recording after this time, e.g. 10s");
+  app.add_option("--duration", words.duration,
+                 "stop recording after this time, e.g. 10s (see --kill)");
   app.add_option("--max-size", words.max_size, "stop recording at this file size, e.g. 100M");
   app.add_option("--from", options.watched.from,
                  "record from this function's first instruction on: a name, a pattern (str*) or "
@@ -424,12 +437,14 @@ void AddOptions(CLI::App& app, RecordWords& words, RecordOptions& options) {
                "record only what the program says (flowback/self.h: flowback_region_begin, "
                "flowback_region_end)");
   app.add_flag("--kill", options.files.kill_on_failure,
-               "end CMD when the recording can't be written; else it runs on");
+               "end CMD with the recording: at --duration, --max-size and --max-instructions, and "
+               "when it cannot be written; else it runs on");
   app.add_option("--max-instructions", words.max_instructions, "stop recording after so many");
   app.add_flag("--compare", words.compare,
                "run CMD once more by itself, its output thrown away, and tell what recording cost");
   AddEventOptions(app, words.events, options);
   AddHardwareOptions(app);
+  app.footer(RefusedOptions());
   app.add_flag("--json", words.json, "the result as JSON lines on stdout, after CMD's own output");
 }
 

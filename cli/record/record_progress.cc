@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <string_view>
 #include <utility>
 
 #include "cli/text/status.h"
@@ -15,6 +16,11 @@ namespace flowback::cli {
 namespace {
 
 constexpr std::chrono::seconds kFirst(1);
+
+std::string_view LimitName(StopReason reason) {
+  if (reason == StopReason::kDuration) return "duration";
+  return reason == StopReason::kFileSize ? "max-size" : "max-instructions";
+}
 
 // Line by line, as most programs use a terminal: they do not place text on the screen themselves.
 bool TerminalIsPlain() {
@@ -50,6 +56,12 @@ std::string ProgressText(const RecordProgress& progress, double bytes_per_second
                                                 : "");
 }
 
+std::string RecordAnnouncements::AfterLimit() const {
+  if (kills_) return "is asked to end";
+  return attached_ ? "runs on unrecorded"
+                   : "runs on unrecorded: Ctrl-C ends it, --kill would end it now";
+}
+
 std::vector<std::string> RecordAnnouncements::About(const RecordProgress& progress) {
   std::vector<std::string> news;
   if (progress.left_running != 0 && !std::exchange(left_running_, true))
@@ -60,6 +72,10 @@ std::vector<std::string> RecordAnnouncements::About(const RecordProgress& progre
                                    : fmt::format("{} processes", progress.left_running),
         progress.left_running == 1 ? "s" : "", progress.left_running == 1 ? "it" : "they",
         progress.left_running == 1 ? "s" : ""));
+  if (progress.complete && IsLimit(progress.stop_reason) && !std::exchange(at_limit_, true))
+    news.push_back(fmt::format("record: stopped after {:.1f} s by --{}; the program {}",
+                               std::chrono::duration<double>(progress.elapsed).count(),
+                               LimitName(progress.stop_reason), AfterLimit()));
   if (!progress.failure.empty() && !std::exchange(failed_, true))
     news.push_back(fmt::format("record: {}: tracing has stopped, the program runs on untraced",
                                progress.failure));
@@ -96,7 +112,7 @@ void RecordProgressLine::Erase() {
 
 Result<RecordSummary> RecordWithProgress(RecordOptions& options) {
   RecordProgressLine line;
-  RecordAnnouncements announcements;
+  RecordAnnouncements announcements(options);
   options.on_progress = [&](const RecordProgress& progress) {
     const std::vector<std::string> news = announcements.About(progress);
     if (!news.empty()) line.Erase();

@@ -18,10 +18,20 @@ std::string ProgressText(const RecordProgress& progress, double bytes_per_second
 // What is said at once, while the program runs, on a terminal or not; each thing once.
 class RecordAnnouncements {
  public:
+  RecordAnnouncements() = default;
+  explicit RecordAnnouncements(const RecordOptions& options)
+      : kills_(options.files.kill_on_failure && !options.target.command.empty()),
+        attached_(options.target.command.empty()) {}
+
   // What is new.
   std::vector<std::string> About(const RecordProgress& progress);
 
  private:
+  std::string AfterLimit() const;
+
+  bool kills_ = false;     // the program is to end with the recording
+  bool attached_ = false;  // it was not started by the recorder
+  bool at_limit_ = false;
   bool left_running_ = false;
   bool failed_ = false;
 };

@@ -158,8 +158,9 @@ std::string StopText(const RecordSummary& summary, const RecordOptions& options)
   if (summary.stop_reason == StopReason::kSignal) return "stopped by a signal; ";
   if (summary.stop_reason == StopReason::kControl) return "stopped through --control; ";
   const bool of_cpus = options.target.command.empty() && !options.target.runs_already();
-  return fmt::format("stopped by --{}{}; ", Name(summary.stop_reason),
-                     of_cpus ? "" : ", the program ran on unrecorded");
+  const char* after = options.files.kill_on_failure ? ", the program was asked to end"
+                                                    : ", the program ran on unrecorded";
+  return fmt::format("stopped by --{}{}; ", Name(summary.stop_reason), of_cpus ? "" : after);
 }
 
 std::string SizeText(uint64_t bytes) {

@@ -66,7 +66,8 @@ bool GdbConnection::Send(const std::string& text) {
 
 bool GdbConnection::Answer(gdb::GdbServer& server, const gdb::Received& received) {
   switch (received.kind) {
-    case Kind::kInterrupt:  // of a run that had ended by itself
+    case Kind::kInterrupt:  // between two runs
+      server.Interrupt();
       return true;
     case Kind::kAgain:
       return !acknowledges_ || Send(last_sent_);

@@ -4,11 +4,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "cli/reading/stream_report.h"
 #include "cli/replay/replay_moment.h"
 #include "cli/text/status.h"
 #include "cli/text/terminal_session.h"
+#include "replay/calls/stack_judge.h"
 #include "replay/writers/text/printable.h"
 
 namespace flowback::cli {
@@ -72,8 +74,9 @@ Status OpenedReplay::OpenMachine() {
   if (!decoder) return Fail(decoder.error());
   decoder_ = *std::move(decoder);
   const IndexCache cache = opened_.CacheFor(CachedResult::kLasting);
-  Result<TimedIndex> index =
-      OpenTimedIndex(opened_.recording(), opened_.code(), opened_.inputs(), *decoder_, {}, cache);
+  StackJudge judge(opened_.functions());
+  Result<TimedIndex> index = OpenTimedIndex(opened_.recording(), opened_.code(), opened_.inputs(),
+                                            *decoder_, {.calls = &judge}, cache);
   if (!index) return Fail(index.error());
   times_ = std::move(index->times);
   index_.emplace(std::move(index->index));
@@ -101,12 +104,32 @@ Status OpenedReplay::OpenCore() {
     if (!core) return Fail(core.error());
     if (core->pid() != machine_->thread(0).pid) continue;
     core->NumberThreadAs(opened_.recording());
-    if (core->IsOfDeath(opened_.recording()))
+    if (core->IsOfDeath(opened_.recording())) {
       core_.emplace(*std::move(core));
-    else
-      Warn(path + " gives code only, no values: it is not of the death that ends the recording",
-           {"name the dump that the kernel wrote when the process died"});
+      living_.reset();
+    } else if (!core_) {
+      if (Status status = OpenLivingCore(path, *std::move(core)); !status) return status;
+    }
   }
+  return {};
+}
+
+// A debugger made it while the process ran.
+Status OpenedReplay::OpenLivingCore(const std::string& path, EndCore core) {
+  Result<LivingDump> found =
+      FindLivingDump({.session = opened_, .machine = *machine_, .stacks = *stacks_, .core = core});
+  if (!found) return Fail(found.error());
+  const bool fits = std::ranges::any_of(found->threads, [](const DumpedThread& thread) {
+    return thread.fit != DumpFit::kNowhere && thread.fit != DumpFit::kNotRecorded;
+  });
+  if (!fits) {
+    Warn(path + " gives code only, no values: no recorded thread ever stood where it has it",
+         {"name a dump that was made while the process was recorded, or when it died"});
+    return {};
+  }
+  PlaceThreads(*found, core);
+  living_ = *std::move(found);
+  core_.emplace(std::move(core));
   return {};
 }
 

@@ -12,6 +12,8 @@
 #include "cli/reading/opened_recording.h"
 #include "cli/replay/replay_options.h"
 #include "flowback/base/error.h"
+#include "replay/crash/living_dump.h"
+#include "replay/debug/dumped_ends.h"
 #include "replay/debug/end_core.h"
 #include "replay/debug/machine.h"
 #include "replay/debug/replayed_stacks.h"
@@ -24,13 +26,17 @@ class OpenedReplay {
  public:
   // `options` must outlive it.
   OpenedReplay(const ReplayOptions& options, Recording recording)
-      : options_(options), opened_(options.reader, std::move(recording)) {}
+      : options_(options),
+        opened_(options.reader, WithDumpedEnds(std::move(recording), options.reader.search.cores)) {
+  }
 
   // Opens trace, code, threads. Errors: as OpenedRecording's steps.
   Status Prepare();
   // Then the machine. Errors: as the index's and EndCore's; kUsage where nothing is left to replay
   // or --at names no place.
   Status OpenMachine();
+  // Where the threads stood in the dump of a process that ran on; null: there is none.
+  const LivingDump* living() const { return living_ ? &*living_ : nullptr; }
   // What a server is given. REQUIRES: OpenMachine has succeeded.
   gdb::ServerInput Input();
   // As OpenedRecording's.
@@ -45,6 +51,7 @@ class OpenedReplay {
   std::vector<size_t> ThreadsOfProcess() const;
   std::string NamesOf(const std::map<int32_t, uint64_t>& executed) const;
   Status OpenCore();
+  Status OpenLivingCore(const std::string& path, EndCore core);
   Status AddLosses();
 
   const ReplayOptions& options_;
@@ -55,6 +62,7 @@ class OpenedReplay {
   std::optional<ReplayedMachine> machine_;
   std::optional<ReplayedStacks> stacks_;
   std::optional<EndCore> core_;
+  std::optional<LivingDump> living_;
   ImageMemory images_;
 };
 

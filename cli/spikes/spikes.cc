@@ -88,8 +88,9 @@ class SpikesJob final : public ReadingJob {
   Status Run(Output& output) override;
   void Keep() const override;
   bool MeetsAllLosses() const override { return true; }
-  void WarnOfResult() override;
-  bool WarnOfInlined();
+  bool FoundNone() const;
+  std::optional<Error> IsInlined();
+  Error NoInstance();
   void WarnOfUnnamedRegions() const;
 
   Status UnderstandRegion();
@@ -136,8 +137,9 @@ Status SpikesJob::Prepare() {
   Result<TimeSpan> span = ParseTimeSpan(words_.reader.time, opened_.recording(), opened_.clock());
   if (!span) return Fail(span.error());
   span_ = *span;
-  if (!words_.reader.time.empty())
-    WarnOfEmptySpan(opened_.recording(), opened_.clock(), span_, words_.reader, true);
+  if (Status status = CheckSpan(opened_.recording(), opened_.clock(), span_, words_.reader);
+      !status)
+    return status;
   if (Status status = UnderstandRegion(); !status) return status;
   if (Status status = opened_.OpenCode(); !status) return status;
   opened_.PrepareStreams(true);
@@ -281,6 +283,8 @@ Status SpikesJob::Run(Output& output) {
   for (const LossSum& sum : report_->losses)
     opened_.losses().Add(
         {.cause = sum.cause, .end = sum.bytes, .detail = {}, .code = sum.code, .count = sum.count});
+  if (FoundNone()) return Fail(NoInstance());
+  WarnOfUnnamedRegions();
   SpikesView view = View();
   if (Status status = FindDataWaits(view); !status) return status;
   FindWriter<SpikesWriter>(words_.Format())->write(view, output);
@@ -304,7 +308,7 @@ Status SpikesJob::FindReport() {
 // A region that never ran is not kept: a later command could not say which functions its name may
 // have meant.
 void SpikesJob::Keep() const {
-  if (report_)
+  if (report_ && !FoundNone())
     KeepLastSpikes(opened_.recording(), opened_.CacheFor(CachedResult::kIndex),
                    LastSpikesOf(*report_, flows_, Region()));
   if (!report_ || report_->instances.empty() || !opened_.MayKeepResults()) return;
@@ -336,7 +340,7 @@ std::string WhichRegions(const ProgramRegions& regions) {
 
 void SpikesJob::WarnOfUnnamedRegions() const {
   const uint64_t unnamed = report_->unnamed_regions;
-  if (unnamed == 0 || report_->instances.empty()) return;
+  if (unnamed == 0) return;
   Warn(fmt::format("{}: {} left out, of which the code does not tell the name: it is made when the "
                    "program runs",
                    opened_.InputName(),
@@ -344,48 +348,62 @@ void SpikesJob::WarnOfUnnamedRegions() const {
        {"names that are literals in the call"});
 }
 
-// Returns false where the function's code is not in others either.
-bool SpikesJob::WarnOfInlined() {
+// Where the function's code is in others.
+std::optional<Error> SpikesJob::IsInlined() {
   constexpr size_t kMost = 5;
-  if (!pattern_->is_plain()) return false;
+  if (!pattern_->is_plain()) return {};
   const Result<InlinedCalls> found = FindInlinedCalls(
       *sources_, flows_,
       {.threads = words_.reader.ThreadCount(), .in_flight = words_.reader.in_flight}, *pattern_,
       names_.lines);
-  if (!found || found->callers.empty()) return false;
+  if (!found || found->callers.empty()) return {};
   std::string callers;
   for (size_t i = 0; i < std::min(kMost, found->callers.size()); ++i)
     callers += fmt::format("{}{}", i == 0 ? "" : ", ", Printable(found->callers[i]));
   if (found->callers.size() > kMost) callers += ", ...";
   const std::string file = Printable(found->file.substr(found->file.rfind('/') + 1));
-  Warn(fmt::format("{}: {}: no instruction calls it: the compiler put its code into {}",
-                   opened_.InputName(), words_.function, callers),
-       {fmt::format("`flowback spikes {} '{}'`, or --start {}:{} --stop {}:{}", opened_.InputName(),
-                    Printable(found->callers.front()), file, found->first_line, file,
-                    found->last_line)});
-  return true;
+  return Error(ErrorCode::kUsage,
+               fmt::format("{}: {}: no instruction calls it: the compiler put its code into {}",
+                           opened_.InputName(), words_.function, callers))
+      .Remedy(fmt::format("`flowback spikes {} '{}'`, or --start {}:{} --stop {}:{}",
+                          opened_.InputName(), Printable(found->callers.front()), file,
+                          found->first_line, file, found->last_line));
 }
 
-void SpikesJob::WarnOfResult() {
-  if (!report_) return;
-  WarnOfUnnamedRegions();
-  if (!report_->instances.empty()) return;
+// From one place the flow may never have come to the other. Where trace is lost nobody knows.
+bool SpikesJob::FoundNone() const {
+  const std::vector<Instance>& instances = report_->instances;
+  if (words_.automatic) return false;
+  if (!places_ || words_.across_threads) return instances.empty();
+  return std::ranges::none_of(instances, [](const Instance& instance) {
+    return instance.state == InstanceState::kWhole || instance.lost_bytes != 0;
+  });
+}
+
+Error SpikesJob::NoInstance() {
   if (regions_)
-    return Warn(fmt::format("{}: {} was never begun{}", opened_.InputName(), Region(),
-                            WhichRegions(*regions_)),
-                {"the names that `flowback info` lists; regions are found in programs that have "
-                 "their symbols and call flowback_region_begin"});
+    return Error(ErrorCode::kUsage, fmt::format("{}: {} was never begun{}", opened_.InputName(),
+                                                Region(), WhichRegions(*regions_)))
+        .Remedy(
+            "the names that `flowback info` lists; regions are found in programs that have "
+            "their symbols and call flowback_region_begin");
   if (!pattern_)
-    return Warn(fmt::format("{}: {}: the flow never came from the one to the other",
-                            opened_.InputName(), Region()),
-                {"places that run: functions as `timeline` prints them, FILE:LINE as `decode -F "
-                 "srcline` does"});
-  if (WarnOfInlined()) return;
-  Warn(fmt::format("{}: {}: no such function was called{}", opened_.InputName(), words_.function,
-                   WhyNoFunction(*pattern_, names_.symbolizer)),
-       {"its name as `timeline` prints it, a pattern ('str*') or a regular expression ('/^str/'); "
-        "where the compiler put it into its callers, one of these, or --start FILE:LINE --stop "
-        "FILE:LINE"});
+    return Error(ErrorCode::kUsage,
+                 fmt::format("{}: {}: the flow {}", opened_.InputName(), Region(),
+                             report_->instances.empty()
+                                 ? "never came from the one to the other"
+                                 : "came to the first place, but never to the second"))
+        .Remedy(
+            "places that run: functions as `timeline` prints them, FILE:LINE as `decode -F "
+            "srcline` does");
+  if (auto inlined = IsInlined()) return *std::move(inlined);
+  return Error(ErrorCode::kUsage,
+               fmt::format("{}: {}: no such function was called{}", opened_.InputName(),
+                           words_.function, WhyNoFunction(*pattern_, names_.symbolizer)))
+      .Remedy(
+          "its name as `timeline` prints it, a pattern ('str*') or a regular expression "
+          "('/^str/'); where the compiler put it into its callers, one of these, or --start "
+          "FILE:LINE --stop FILE:LINE");
 }
 
 void AddSpikesOptions(CLI::App& app, SpikesWords& words, ReaderWords&) {

@@ -22,6 +22,7 @@
 #include "flowback/replay/player.h"
 #include "replay/calls/exec_times.h"
 #include "replay/calls/kept_stacks.h"
+#include "replay/calls/stack_judge.h"
 #include "replay/calls/stack_taker.h"
 #include "replay/session/stack_naming.h"
 #include "replay/timeline/kept_times.h"
@@ -59,6 +60,8 @@ class StackJob final : public ReadingJob {
   // What came before an error is told, too.
   Status StacksOf(const StreamOwner& owner, Player& player, std::vector<ThreadStack>& stacks);
   Status Show(const StreamOwner& owner, Player& player, Output& output);
+  bool IsBehindEnd(const std::vector<ThreadStack>& stacks) const;
+  Error NoSuchInstruction() const;
   Player NewPlayer();
 
   const StackOptions& options_;
@@ -148,8 +151,9 @@ Status StackJob::OpenKept() {
   Result<std::unique_ptr<Decoder>> decoder = opened_.NewDecoder();
   if (!decoder) return Fail(decoder.error());
   decoder_ = *std::move(decoder);
-  Result<TimedIndex> index =
-      OpenTimedIndex(opened_.recording(), opened_.code(), opened_.inputs(), *decoder_, {}, cache);
+  StackJudge judge(names_.functions);
+  Result<TimedIndex> index = OpenTimedIndex(opened_.recording(), opened_.code(), opened_.inputs(),
+                                            *decoder_, {.calls = &judge}, cache);
   if (!index) return Fail(index.error());
   index_.emplace(std::move(index->index));
   kept_.emplace(KeptStacks::Source{*index_, names_.functions, names_.symbolizer}, cache);
@@ -203,9 +207,23 @@ Status StackJob::StacksOf(const StreamOwner& owner, Player& player,
   return played;
 }
 
+// Of one thread: with --all, threads that have ended before are shown as they ended.
+bool StackJob::IsBehindEnd(const std::vector<ThreadStack>& stacks) const {
+  return place_.kind == StackPlace::Kind::kInstruction && stacks.size() == 1 &&
+         stacks.front().instructions < place_.value;
+}
+
+Error StackJob::NoSuchInstruction() const {
+  return Error(ErrorCode::kUsage, fmt::format("{}: --at {}: the thread has not that many "
+                                              "instructions",
+                                              opened_.InputName(), options_.at))
+      .Remedy("--at end; `decode --as summary` counts each thread's");
+}
+
 Status StackJob::Show(const StreamOwner& owner, Player& player, Output& output) {
   std::vector<ThreadStack> stacks;
   const Status played = StacksOf(owner, player, stacks);
+  if (played && !options_.all && IsBehindEnd(stacks)) return Fail(NoSuchInstruction());
   StackNames names = StackNamesOf(opened_);
   const RecordingClock& clock = opened_.clock();
   const StackStyle style{names, clock, options_.reader.json};

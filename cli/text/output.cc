@@ -27,7 +27,9 @@ Output::Output(Output&& other) noexcept
     : TextSink(std::move(other)),
       fd_(std::exchange(other.fd_, -1)),
       name_(std::move(other.name_)),
+      place_(std::exchange(other.place_, {})),
       error_(other.error_),
+      wrote_(other.wrote_),
       met_terminal_(other.met_terminal_),
       colors_(other.colors_),
       check_(std::move(other.check_)),
@@ -36,7 +38,42 @@ Output::Output(Output&& other) noexcept
 Output::~Output() {
   if (fd_ < 0) return;
   WriteOut({});
+  // What was found out before an error is kept, unless it is of an input that has changed.
+  if (checked_ && wrote_) Publish();
   if (fd_ > STDERR_FILENO) close(fd_);
+}
+
+// Once: the file without a name takes its place.
+void Output::Publish() {
+  const std::string place = std::exchange(place_, {});
+  if (place.empty() || error_ != 0) return;
+  const std::string name = place + ".part-" + std::to_string(getpid());
+  const std::string link = "/proc/self/fd/" + std::to_string(fd_);
+  if (linkat(AT_FDCWD, link.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) == 0) {
+    if (rename(name.c_str(), place.c_str()) == 0) return;
+    error_ = errno;
+    unlink(name.c_str());
+  } else {
+    error_ = errno;
+  }
+}
+
+// The output in a file without a name, in the folder of `path`. `named`, where there can be none
+// such, and where a link leads to the file.
+Output Output::Unnamed(const std::string& path, const std::optional<unsigned>& mode, Output named) {
+  struct stat about{};
+  const bool exists = lstat(path.c_str(), &about) == 0;
+  if (exists && (!S_ISREG(about.st_mode) || about.st_nlink != 1 || about.st_uid != geteuid()))
+    return named;
+  const size_t slash = path.rfind('/');
+  const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+  const int fd = open(folder.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
+  if (fd < 0) return named;
+  Output output(fd, path);
+  const bool can_be_linked = access(("/proc/self/fd/" + std::to_string(fd)).c_str(), F_OK) == 0;
+  if (!can_be_linked || (mode && fchmod(fd, *mode) != 0)) return named;
+  output.place_ = path;
+  return output;
 }
 
 Result<Output> Output::Open(const std::string& path, const FileCheck& check) {
@@ -45,6 +82,10 @@ Result<Output> Output::Open(const std::string& path, const FileCheck& check) {
     return Error(ErrorCode::kSystem, path + ": can't write: " + std::strerror(errno))
         .Remedy("name a file in an existing folder that you may write to, or leave -o out");
   };
+  if (access(path.c_str(), F_OK) != 0 && errno == ENOENT) {
+    Output output = Unnamed(path, std::nullopt, Output(-1, path));
+    if (output.fd_ >= 0) return output;  // nothing else can be that file
+  }
   const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
   if (fd < 0) return Fail(failure());
   Output output(fd, path);  // from here on it closes the file
@@ -52,9 +93,10 @@ Result<Output> Output::Open(const std::string& path, const FileCheck& check) {
     return Fail(status.error());
   // A pipe or a device has no length to take away.
   struct stat about{};
-  if (fstat(fd, &about) == 0 && S_ISREG(about.st_mode) && ftruncate(fd, 0) != 0)
-    return Fail(failure());
-  return output;
+  if (fstat(fd, &about) != 0 || !S_ISREG(about.st_mode)) return output;
+  Output target = Unnamed(path, about.st_mode & 0777, std::move(output));
+  if (target.place_.empty() && ftruncate(fd, 0) != 0) return Fail(failure());
+  return target;
 }
 
 // With thousands of files the check may take as long as a good part of the text. Then it waits
@@ -98,6 +140,7 @@ void Output::WriteAll(std::string_view text) {
       error_ = errno == EPIPE ? 0 : errno;
       break;
     }
+    wrote_ = true;
     text.remove_prefix(static_cast<size_t>(written));
   }
 }
@@ -117,11 +160,13 @@ void Output::Take(std::string_view more) {
     WriteOut(more);
 }
 
-Status Output::Finish() {
+Status Output::Finish(bool succeeded) {
+  if (!succeeded && !wrote_ && buffer().empty()) return {};
   WriteOut({});
   // A command that printed nothing so far has read its input all the same.
   if (checked_ && !closed() && check_) checked_ = check_();
   if (!checked_) return checked_;
+  Publish();
   if (error_ != 0)
     return Fail(Error(ErrorCode::kSystem, name_ + ": writing failed: " + std::strerror(error_))
                     .Remedy(error_ == ENOSPC

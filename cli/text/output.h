@@ -23,7 +23,9 @@ class Output final : public TextSink {
   Output();
   // To the file at `path`, created or overwritten; "-" and "" mean standard output. `check` is
   // asked about the file that was opened, by a name that no other file can take meanwhile, before
-  // it is emptied. Errors: the check's; kSystem.
+  // it is emptied. Where the file system can, the text goes to a file without a name, which takes
+  // its place when the output ends: until then, and where writing fails, an older file stays as it
+  // was, and no empty one is left. Errors: the check's; kSystem.
   using FileCheck = std::function<Status(const std::string& opened)>;
   static Result<Output> Open(const std::string& path, const FileCheck& check);
 
@@ -34,13 +36,16 @@ class Output final : public TextSink {
   // closed, and Finish returns the error.
   void CheckWith(std::function<Status()> check) { check_ = std::move(check); }
 
-  // Writes the rest. Errors: kSystem for a failure other than a reader that went away; the check's.
-  Status Finish();
+  // Writes the rest. A command that did not succeed and wrote nothing leaves no file, or the older
+  // one. Errors: kSystem for a failure other than a reader that went away; the check's.
+  Status Finish(bool succeeded = true);
 
  private:
   static constexpr size_t kMostHeld = size_t{1} << 20;
 
   Output(int fd, std::string name);
+  static Output Unnamed(const std::string& path, const std::optional<unsigned>& mode, Output named);
+  void Publish();
   // Keeps text that has to wait for its check.
   void Take(std::string_view more) override;
   void WriteText(std::string_view text);
@@ -52,7 +57,9 @@ class Output final : public TextSink {
 
   int fd_;
   std::string name_;
+  std::string place_;  // that the file without a name takes; empty: it has one
   int error_ = 0;
+  bool wrote_ = false;         // anything
   bool met_terminal_ = false;  // BeforeOutput was called
   std::optional<LineColors> colors_;
   std::function<Status()> check_;

@@ -17,7 +17,7 @@ Status ShownWaits::Find(OpenedRecording& opened, const TimelineSources& sources,
                                    .columns = options.columns,
                                    .most_strips = options.most_strips,
                                    .spans = options.spans}};
-  Result<LockReport> report = FindLocks(sources, flows, how, [&] { return times; });
+  Result<LockReport> report = FindLocks(sources, flows, how, &times);
   if (!report) return Fail(report.error());
   report_ = *std::move(report);
   view_.report = &report_;

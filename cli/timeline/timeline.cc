@@ -89,7 +89,6 @@ class TimelineJob final : public ReadingJob {
   Status Run(Output& output) override;
   bool MeetsAllLosses() const override { return !at_; }
   void Keep() const override;
-  void WarnOfResult() override;
 
   bool IsSampled() const { return opened_.source().samples(); }
   Status OpenCode();
@@ -97,6 +96,7 @@ class TimelineJob final : public ReadingJob {
   Status UnderstandAt();
   Status UnderstandFunction();
   uint64_t WorkBytes() const;
+  Status JudgeCalls();
   bool IsOfSpike(const IndexedThread& thread) const;
   Status ShowAround(Output& output);
   Status ShowOverview(Output& output);
@@ -159,9 +159,8 @@ Status TimelineJob::UnderstandTimes() {
   Result<TimeSpan> span = ParseTimeSpan(words_.reader.time, opened_.recording(), opened_.clock());
   if (!span) return Fail(span.error());
   span_ = *span;
-  if (!words_.reader.time.empty() && !IsSampled())
-    WarnOfEmptySpan(opened_.recording(), opened_.clock(), span_, words_.reader, true);
-  return {};
+  if (words_.reader.time.empty() || IsSampled()) return {};
+  return CheckSpan(opened_.recording(), opened_.clock(), span_, words_.reader);
 }
 
 // Which instances have a number, is known by the code and the chosen threads.
@@ -250,10 +249,12 @@ Status TimelineJob::ShowAround(Output& output) {
                         .spike = spike_ ? &*spike_ : nullptr};
   if (PrintInstructionsAround(plan, *index, shown, settings, output) != 0) return {};
   if (instruction_)
-    Warn(fmt::format("{}: --at {}: no thread has that many instructions", plan.input, words_.at));
-  else
-    WarnOfEmptySpan(opened_.recording(), opened_.clock(), {.begin = *at_, .end = *at_},
-                    words_.reader, false);
+    return Fail(Error(ErrorCode::kUsage, fmt::format("{}: --at {}: no thread has that many "
+                                                     "instructions",
+                                                     plan.input, words_.at))
+                    .Remedy("`decode --as summary` counts each thread's"));
+  Warn(fmt::format("{}: --at {}: no chosen thread ran at that time", plan.input, words_.at),
+       {"`flowback timeline` shows when which thread ran"});
   return {};
 }
 
@@ -352,9 +353,8 @@ Status TimelineJob::ShowSamples(Output& output) {
   view.view.is_coarse = view.view.is_sampled = true;
   view.view.cpus.clear();  // between samples nobody knows
   FindWriter<SampleTimelineWriter>(words_.Format())->write(view, output);
-  if (told->samples == 0 && !words_.reader.time.empty())
-    WarnOfEmptySpan(opened_.recording(), opened_.clock(), span_, words_.reader, false);
-  return {};
+  if (told->samples != 0 || words_.reader.time.empty()) return {};
+  return JudgeEmptySpan(opened_.recording(), opened_.clock(), span_, words_.reader);
 }
 
 Status TimelineJob::ShowTimeline(Output& output) {
@@ -362,6 +362,7 @@ Status TimelineJob::ShowTimeline(Output& output) {
   if (Status status = FindTimeline(Options(columns)); !status) return status;
   for (const CallPath& path : timeline_->paths) calls_ += path.sums.count;
   AddLosses(timeline_->losses);
+  if (Status status = JudgeCalls(); !status) return status;
   TimelineView view = View(*timeline_, columns);
   if (words_.waits) {
     if (Status status = LearnTimes(); !status) return status;
@@ -416,12 +417,13 @@ void TimelineJob::Keep() const {
   if (timeline_ && !was_kept_ && told_all) kept_->Keep(*timeline_);
 }
 
-void TimelineJob::WarnOfResult() {
-  if (!pattern_ || calls_ != 0 || at_) return;
-  Warn(fmt::format("{}: --function {}: no such function was called{}", opened_.InputName(),
-                   words_.function, WhyNoFunction(*pattern_, names_.symbolizer)),
-       {"its name as `timeline` prints it, a pattern ('str*'), or a regular expression "
-        "('/^str/')"});
+Status TimelineJob::JudgeCalls() {
+  if (!pattern_ || calls_ != 0) return {};
+  const bool is_part = !words_.reader.time.empty() || !opened_.options().selection.IsAll();
+  const std::string none = fmt::format("{}: --function {}: no such function was called",
+                                       opened_.InputName(), words_.function);
+  return JudgeNoFunction(none, is_part, *pattern_, names_.symbolizer,
+                         "its name as `timeline` prints it, or a pattern ('str*', '/^str/')");
 }
 
 void AddTimelineOptions(CLI::App& app, TimelineWords& words, ReaderWords& reader) {

@@ -4,19 +4,6 @@
 namespace flowback::branch_stack {
 namespace {
 
-bool IsAsynchronous(const BranchRecord& record) {
-  switch (record.kind) {
-    case BranchKind::kInterrupt:
-    case BranchKind::kSystemError:
-    case BranchKind::kAlignmentFault:
-    case BranchKind::kDataFault:
-    case BranchKind::kInstructionFault:
-      return true;
-    default:
-      return record.aborted;
-  }
-}
-
 // No branch of a program leads into the kernel but those that are made for it. Where the target is
 // hidden it was the kernel that is.
 bool EntersKernel(const BranchRecord& record) {
@@ -52,6 +39,19 @@ bool Agrees(BranchKind kind, InstructionClass instruction) {
 }
 
 }  // namespace
+
+bool IsAsynchronous(const BranchRecord& record) {
+  switch (record.kind) {
+    case BranchKind::kInterrupt:
+    case BranchKind::kSystemError:
+    case BranchKind::kAlignmentFault:
+    case BranchKind::kDataFault:
+    case BranchKind::kInstructionFault:
+      return true;
+    default:
+      return record.aborted;
+  }
+}
 
 Judgement Judge(const BranchRecord& record, const flow::BlockGraph& graph,
                 const StraightLine& line) {

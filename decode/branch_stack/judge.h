@@ -22,6 +22,8 @@ struct Judgement {
   LossCause cause{};  // kContradicts: why
 };
 
+// Whether the instruction at the record's source did not execute, whatever it is.
+bool IsAsynchronous(const BranchRecord& record);
 // REQUIRES: `line` leads to the record's source.
 Judgement Judge(const BranchRecord& record, const flow::BlockGraph& graph,
                 const StraightLine& line);

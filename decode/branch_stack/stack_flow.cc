@@ -105,6 +105,8 @@ inline void StackFlow::TellKnown(const KnownLine& known, const BranchRecord& rec
 inline void StackFlow::Follow(const BranchRecord& record, ExecutionConsumer& consumer) {
   const bool goes_on = place_.certain && place_.ip != 0;
   if (place_.certain && !goes_on) TellUnknown(0, record.from, record.told_time(), record, consumer);
+  if (goes_on && place_.ip == record.from && IsAsynchronous(record)) [[unlikely]]
+    return TellArrival(record, consumer);
   const LineMemo::Key key{.begin = goes_on ? place_.ip : record.from,
                           .from = record.from,
                           .to = record.to,
@@ -339,6 +341,13 @@ void StackFlow::TellInterrupt(const BranchRecord& record, ExecutionConsumer& con
                          : record.to == 0 ? EventKind::kStoppedAsync
                                           : EventKind::kInterrupted;
   TellEvent(kind, record.from, record.to, record, consumer);
+}
+
+// Nothing executed since the branch before: control need not have come to code.
+void StackFlow::TellArrival(const BranchRecord& record, ExecutionConsumer& consumer) {
+  ++account_.decoded;
+  line_.ahead = 0;
+  TellInterrupt(record, consumer);
 }
 
 void StackFlow::TellEvent(EventKind kind, uint64_t ip, uint64_t target, const BranchRecord& record,

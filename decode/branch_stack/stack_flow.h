@@ -92,6 +92,7 @@ class StackFlow final : public FlowReader {
   // Those that wait to be told, with DecodeInput::only_branches.
   void TellBranches(ExecutionConsumer& consumer);
   void TellTaken(uint32_t node, const BranchRecord& record, ExecutionConsumer& consumer);
+  void TellArrival(const BranchRecord& record, ExecutionConsumer& consumer);
   void TellInterrupt(const BranchRecord& record, ExecutionConsumer& consumer);
   void TellPassed(std::span<const uint32_t> passed, const BranchRecord& record,
                   ExecutionConsumer& consumer);

@@ -22,6 +22,12 @@ class StackSource final : public TraceSource {
   std::string_view Name() const override { return "branch stacks"; }
   TraceUnit Unit() const override { return {.plural = "records", .bytes = kBranchRecordSize}; }
   bool samples() const override { return !config_.tiled; }
+  std::string_view WhyNoFlow() const override {
+    return config_.call_stacks
+               ? "its branch stacks hold the calls that had not returned (perf record --call-graph "
+                 "lbr), not the last branches"
+               : "";
+  }
   void VisitSamples(const Stream& stream, StreamRange range,
                     const std::function<void(const StreamSample&)>& visit) const override {
     branch_stack::VisitSamples(stream, range, visit);
@@ -77,12 +83,12 @@ class StackSource final : public TraceSource {
                                                      std::string(engine) + "\" decodes")
                       .Remedy("leave --engine out"));
     if (config_.call_stacks)
-      return Fail(Error(ErrorCode::kUnsupported,
-                        path_ + ": its branch stacks hold the calls that had not returned "
-                                "(--call-graph lbr), not the last branches: no flow follows from "
-                                "them")
-                      .Remedy("`flowback decode --as packets` shows them; record the last branches "
-                              "with `perf record -b`"));
+      return Fail(
+          Error(ErrorCode::kUnsupported,
+                path_ + ": " + std::string(WhyNoFlow()) + ": no flow follows from them")
+              .Remedy("`flowback stack` and `flowback timeline` show them, `flowback export "
+                      "--to folded` adds them up; record the last branches with `perf "
+                      "record -b`"));
     return branch_stack::NewStackDecoder();
   }
 

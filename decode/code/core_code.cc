@@ -161,7 +161,28 @@ class CoreCode::Builder {
     return file == nullptr ? BuildId() : core.BuildIdOf(*file);
   }
 
+  // Whether the dump is of the emulator that ran the program: QEMU's own file is mapped, which the
+  // recording does not have.
+  bool IsOfEmulator(const CoreFile& core) const {
+    const auto is_emulator = [](const std::string& path) {
+      return BaseName(path).starts_with("qemu-");
+    };
+    const auto is_recorded = [&](const SidebandRecord& record) {
+      const auto* map = std::get_if<MmapRecord>(&record);
+      return map != nullptr && is_emulator(map->path);
+    };
+    return std::ranges::any_of(core.files, is_emulator, &CoreMappedFile::path) &&
+           std::ranges::none_of(recording_.sideband, is_recorded);
+  }
+  static Status OfEmulator(const std::string& path) {
+    return Fail(Error(ErrorCode::kUsage, "--core " + path +
+                                             " is a dump of the emulator, whose registers are not "
+                                             "the program's")
+                    .Remedy("kill -QUIT PID ends the program and makes the emulator dump it"));
+  }
+
   Status CheckRun(const CoreFile& core, const std::string& path, int32_t pid) {
+    if (IsOfEmulator(core)) return OfEmulator(path);
     bool recorded = false;  // mapped at the recording's end, so the dump should have the file, too
     bool confirmed = false;
     std::set<const MmapRecord*> seen;

@@ -141,6 +141,7 @@ class Reader {
 
   // Whether the bytes a header promises are there.
   Status CheckRange(const Elf64_Phdr& header, uint64_t at, const char* what) {
+    if (header.p_filesz == 0) return {};
     const uint64_t end = header.p_offset + header.p_filesz;
     if (end < header.p_offset) return Damaged("a program header whose bytes wrap", at);
     if (end > bytes_.size()) return Cut(what, end);
@@ -156,6 +157,7 @@ class Reader {
       return Damaged("memory at " + Hex(header.p_vaddr) + " that wraps around", at);
     core_.segments.push_back({.address = header.p_vaddr,
                               .size = size,
+                              .writable = (header.p_flags & PF_W) != 0,
                               .executable = (header.p_flags & PF_X) != 0,
                               .bytes = Slice(bytes_, header.p_offset, header.p_filesz),
                               .file_offset = header.p_offset});

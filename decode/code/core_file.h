@@ -20,6 +20,7 @@ namespace flowback {
 struct CoreSegment {
   uint64_t address = 0;
   uint64_t size = 0;  // in memory
+  bool writable = false;
   bool executable = false;
   Bytes bytes;               // at most `size`
   uint64_t file_offset = 0;  // of `bytes` in the dump

@@ -19,6 +19,7 @@
 #include "decode/code/given_code.h"
 #include "decode/code/image_finder.h"
 #include "decode/code/image_store.h"
+#include "decode/code/kept_images.h"
 #include "decode/code/kernel_code.h"
 #include "decode/code/last_mappings.h"
 #include "decode/code/process_code.h"
@@ -45,6 +46,30 @@ Result<GivenCode> OpenGiven(const Recording& recording, ImageStore& store) {
     given.sections.push_back(std::move(*mapping));
   }
   return given;
+}
+
+// Given code that was packed into a bundle keeps the path that it had.
+void AddPacked(const Recording& recording, std::vector<ImageStatus>& images) {
+  std::set<std::string> files;
+  for (const ImageSpec& spec : recording.images) files.insert(spec.file);
+  for (const SectionSpec& spec : recording.sections) files.insert(spec.file);
+  for (const std::string& file : files) {
+    const std::string origin = OriginOf(file);
+    if (origin == file) continue;
+    bool is_known = false;
+    for (ImageStatus& image : images) {
+      if (image.file != file) continue;
+      image.path = origin;
+      is_known = true;
+    }
+    if (is_known) continue;
+    ImageStatus& image = images.emplace_back();
+    image.path = origin;
+    image.file = file;
+    image.source = CodeSource::kGiven;
+    image.usable = true;
+    image.verification = Verification::kGiven;
+  }
 }
 
 bool HasMappings(const Recording& recording) {
@@ -268,6 +293,7 @@ Result<RecordingCode> RecordingCode::Load(const Recording& recording, const Imag
           {image.file->path, finder.WhyUnused(image, IsCandidateOnly(image, has_mappings))});
   code.images_ = finder.TakeStatuses();
   code.images_.insert(code.images_.end(), kernel->images.begin(), kernel->images.end());
+  AddPacked(recording, code.images_);
   code.sections_ = store.Sections();
   code.files_ = store.mapped();
   code.disk_ = std::move(disk);
@@ -295,7 +321,9 @@ std::vector<ModeConflict> RecordingCode::ModeConflicts() const {
   std::map<std::pair<std::string, unsigned>, unsigned> bits;  // of the ELF file, by file and mode
   for (const auto& section : sections_)
     for (const CodeMode mode : kCodeModes)
-      if (section->elf_bits() != 0 && (section->elf_bits() == 64) != (TraitsOf(mode).bits == 64) &&
+      // What a recorder keeps of memory without a file is code of any mode.
+      if (!IsMemoryWithoutFile(section->name()) && section->elf_bits() != 0 &&
+          (section->elf_bits() == 64) != (TraitsOf(mode).bits == 64) &&
           section->blocks().HasDecoded(mode))
         bits.emplace(std::pair(section->name(), TraitsOf(mode).bits), section->elf_bits());
   std::vector<ModeConflict> conflicts;

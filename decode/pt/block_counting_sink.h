@@ -3,9 +3,11 @@
 // the same as there, because its blocks are counted only when the path's uses are added up.
 #pragma once
 
+#include <optional>
 #include <utility>
 #include <vector>
 
+#include "decode/call_tracker.h"
 #include "decode/flow/block_counter.h"
 #include "decode/flow/block_marks.h"
 #include "decode/pt/sinks.h"
@@ -30,6 +32,8 @@ class BlockUseSink : public CountingSink {
   static constexpr MemoContent kMemoContent = MemoContent::kUsesAndBlocks;
   static constexpr bool kSumsBlocks = true;
   static constexpr bool kKeepsUses = true;
+  static constexpr bool kFollowsCalls = true;
+  static constexpr bool kWantsAddresses = true;  // where returns lead
 
   BlockUseSink() { uses().marks = &marks_; }
   BlockUseSink(const BlockUseSink&) = delete;
@@ -37,15 +41,30 @@ class BlockUseSink : public CountingSink {
 
   void Block(BlockGraph& graph, uint32_t id, const Node& node, BlockExit exit, uint64_t next,
              const Moment& moment) {
-    AddOne(graph, id);
+    AddOne(graph, id, WayOf(exit == BlockExit::kTaken || exit == BlockExit::kStopped));
+    if (calls_) FollowBlock(graph, id, node, exit, next);
     CountingSink::Block(graph, id, node, exit, next, moment);
   }
   void Part(BlockGraph& graph, uint32_t id, unsigned count, const Moment& moment) {
     if (count == 0) return;
-    AddOne(graph, id);
+    AddOne(graph, id, step_way::kMiddle);
+    if (calls_) calls_->Part(RunOf(graph, id, count));
     CountingSink::Part(graph, id, count, moment);
   }
-  void Loss(const DataLoss&) {}
+  void Loss(const DataLoss&) {
+    if (calls_) calls_->NoteUnusual();
+  }
+  // What the flow does to the call stack is followed from now on, too; with null, no longer.
+  void FollowCalls(CallJudge* judge) {
+    judge_ = judge;
+    calls_.reset();
+    if (judge != nullptr) calls_.emplace(*judge);
+  }
+  CallJudge* judge() const { return judge_; }
+  CallTracker& calls() { return *calls_; }  // REQUIRES: FollowCalls
+  void NoteEvent(const TraceEvent& event) {
+    if (calls_) calls_->OnEvent(event);
+  }
   void Enter(const ThreadStay* next, const PartMark& mark) {
     SinkDefaults<CountingSink>::Enter(next, mark);
   }
@@ -56,15 +75,24 @@ class BlockUseSink : public CountingSink {
   flow::BlockMarks& marks() { return marks_; }
 
  private:
-  void AddOne(BlockGraph& graph, uint32_t id) {
-    const BlockStep step = BlockStep::Of(id, false);
+  void AddOne(BlockGraph& graph, uint32_t id, uint8_t way) {
     marks_.Use(graph);
-    marks_.Add({&step, 1}, 1);
+    marks_.AddOne(id, way);
     ++blocks_;
+  }
+  void FollowBlock(BlockGraph& graph, uint32_t id, const Node& node, BlockExit exit,
+                   uint64_t next) {
+    if (exit == BlockExit::kStopped) {
+      calls_->Part(RunOf(graph, id, node.count));
+      return calls_->Stop(node.last, graph.info(id).end());
+    }
+    calls_->Step(graph.Table(), BlockStep::Of(id, exit == BlockExit::kTaken), next);
   }
 
   uint64_t blocks_ = 0;
   flow::BlockMarks marks_;
+  CallJudge* judge_ = nullptr;
+  std::optional<CallTracker> calls_;
 };
 
 class BlockCountingSink : public CountingSink {

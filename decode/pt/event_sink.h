@@ -46,6 +46,10 @@ class EventSink : public TellingSink<EventSink<kByMemo, Base>, TimeEstimator, Ba
   bool TakesPaths() const { return !receiver_.WantsPacketEnd(); }
   bool TakesSingles() const { return receiver_.TimesNext(); }
 
+  void Event(const TraceEvent& event) {
+    if constexpr (Base::kFollowsCalls) this->NoteEvent(event);
+    Telling::Event(event);
+  }
   // It is the sums', too.
   void Loss(const DataLoss& loss) {
     Base::Loss(loss);

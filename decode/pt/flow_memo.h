@@ -36,6 +36,7 @@ struct FlowEngine<Sink>::PathRun {
   StepCount* counts = nullptr;  // the same of their counts
   BlockStep* limit = nullptr;
   uint64_t blocks = 0;  // on paths; of sinks that sum them up
+  const bool follows = Follows(engine.sink_);
 
   [[gnu::always_inline]] void Begin() {
     if constexpr (Sink::kListsBlocks) {
@@ -54,6 +55,10 @@ struct FlowEngine<Sink>::PathRun {
     if constexpr (Sink::kListsBlocks) engine.sink_.EndPaths(*engine.graph_, engine.cur_, steps);
   }
   bool IsFull() const { return steps > limit; }
+  static bool Follows([[maybe_unused]] const Sink& sink) {
+    if constexpr (Sink::kFollowsCalls) return sink.judge() != nullptr;
+    return false;
+  }
   // REQUIRES: what the path does to the stack has been done.
   template <class Packets>
   [[gnu::always_inline]] void Add(Path<Packets>& path, Answer answer) {
@@ -61,6 +66,8 @@ struct FlowEngine<Sink>::PathRun {
     flow.count += answer.instructions();
     seed = path.next;
     if constexpr (Sink::kSumsBlocks) blocks += memo.BlocksOf(path);
+    if constexpr (Sink::kFollowsCalls)
+      if (follows) memo.FollowCallsOf(path, engine.sink_.calls());
     if constexpr (Sink::kListsBlocks) {
       constexpr unsigned kAtOnce = Packets::kUsualBlocks;
       const unsigned count = memo.lists().template Copy<kAtOnce>(path.blocks, steps);
@@ -82,6 +89,7 @@ typename FlowEngine<Sink>::HotStop FlowEngine<Sink>::RunMemoised() {
   if (memo_ == nullptr || &memo_->graph() != graph_) {
     sink_.CountUses();  // another one may have to go
     memo_ = &memos_.Of(*graph_, compressed_returns_, Sink::kMemoContent);
+    if constexpr (Sink::kFollowsCalls) memo_->FollowCalls(sink_.judge(), sink_.uses());
   }
   PathMemo& memo = *memo_;
   if constexpr (Sink::kHearsPackets)

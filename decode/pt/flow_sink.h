@@ -81,6 +81,9 @@ class SinkDefaults {
   static constexpr bool kCountsBlocks = false;
   // The engine tells how many blocks there were on paths: AddBlocks.
   static constexpr bool kSumsBlocks = false;
+  // The engine tells what paths do to the call stack, where the sink's judge() is not null:
+  // calls().
+  static constexpr bool kFollowsCalls = false;
   // The engine writes the blocks of paths into the sink's step buffer: BeginPaths, end, Limit,
   // EndPaths, HasRoom and MakeRoom.
   static constexpr bool kListsBlocks = false;

@@ -20,6 +20,10 @@ class MemoCache {
   // last are kept: what is returned is valid until the next call.
   PathMemo& Of(BlockGraph& graph, bool compressed_returns,
                MemoContent content = MemoContent::kUses);
+  // No memo knows of a judge any more (PathMemo::FollowCalls). REQUIRES: the uses are counted.
+  void FollowNoCalls(PathUses& evicted) {
+    for (PathMemo& memo : memos_) memo.FollowCalls(nullptr, evicted);
+  }
 
  private:
   const size_t most_;

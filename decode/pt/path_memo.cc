@@ -40,6 +40,27 @@ void PathMemo::Evict(Path<Packets>& path, PathUses& evicted) {
     lists_->Free(std::exchange(Table<Packets>().list(Table<Packets>().IndexOf(path)), 0));
 }
 
+void PathMemo::FollowCalls(CallJudge* judge, PathUses& evicted) {
+  if (judge_ == judge) return;
+  ForgetAll(evicted);
+  judge_ = judge;
+  if (judge == nullptr) return;
+  tip_tnts_.KeepCalls();
+}
+
+// Not inlined: few memos keep calls.
+template <class Packets>
+[[gnu::noinline]] void PathMemo::KeepCalls(Path<Packets>& path, const PathWalk& walk) {
+  CallTracker tracker(*judge_);
+  const std::span<const BlockStep> steps(walk.steps(), walk.blocks());
+  tracker.Steps(graph_.Table(), steps, graph_.info(walk.node()).address);
+  const PathCalls calls = call_table_.Keep(tracker.Take());
+  if constexpr (Path<Packets>::kPacketsBeside)
+    Table<Packets>().calls(Table<Packets>().IndexOf(path)) = calls;
+  else
+    path.set_calls(calls);
+}
+
 BlockLists::Lead PathMemo::LeadOf(std::span<const BlockStep> steps) const {
   BlockLists::Lead lead{};
   for (const BlockStep step : steps) {
@@ -83,6 +104,7 @@ Path<Packets>* PathMemo::Keep(const PathKey<Packets>& key, Answer answer, const 
           .next = Seed::Of(walk.node()),
           .uses = 0};
   if (lists_) KeepList(path, walk, answer);
+  if (judge_ != nullptr && answer.is_path()) KeepCalls(path, walk);
   if (answer.is_path()) path.set_effect(walk.KeepEffect(effects_));
   if (content_ != MemoContent::kBlocks) table.counts(table.IndexOf(path)) = walk.counts();
   return &path;
@@ -103,6 +125,7 @@ void PathMemo::ForgetAll(PathUses& evicted) {
   ForgetTable<TntPair>(evicted);
   used_.clear();
   effects_.Clear();
+  call_table_.Clear();
 }
 
 // The result, or why it can't be kept.
@@ -142,7 +165,7 @@ template <class Packets>
 template <class Packets>
 Path<Packets>* PathMemo::Learn(Seed seed, Packets packets, const ReturnStack& returns,
                                PathUses& evicted) {
-  if (effects_.full()) ForgetAll(evicted);
+  if (effects_.full() || call_table_.full()) ForgetAll(evicted);
   const PathKey<Packets> key(seed, packets);
   slow_ = SlowPacket::kNoPath;
   if (FirstAnswer(seed, packets) == Answer::Never()) return nullptr;

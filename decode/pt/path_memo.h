@@ -52,11 +52,13 @@
 #include <vector>
 
 #include "base/zeroed_pool.h"
+#include "decode/call_tracker.h"
 #include "decode/effort.h"
 #include "decode/flow/block_counter.h"
 #include "decode/flow/block_marks.h"
 #include "decode/pt/effect_table.h"
 #include "decode/pt/flow_names.h"
+#include "decode/pt/path_calls.h"
 #include "decode/pt/path_key.h"
 #include "decode/pt/path_walk.h"
 #include "decode/pt/return_stack.h"
@@ -102,6 +104,9 @@ class PathTable {
         counts_(pool.Take<PathCounts>(kSize)),
         lists_(lists ? kSize : 0) {}
 
+  // Keeps what each path does to the call stack, too, where that is not kept in the path.
+  void KeepCalls() { calls_.resize(kSize); }
+
   // The slot of such a key, whatever is in it.
   Path<Packets>& At(const PathKey<Packets>& key) {
     const size_t offset = key.place() & (kSize - 1) * sizeof(Path<Packets>);
@@ -113,6 +118,8 @@ class PathTable {
   Path<Packets>& operator[](size_t index) { return paths_[index]; }
   PathCounts& counts(size_t index) { return counts_[index]; }
   BlockLists::Ref& list(size_t index) { return lists_[index]; }
+  // REQUIRES: KeepCalls; the packets are beside the paths.
+  PathCalls& calls(size_t index) { return calls_[index]; }
   void FetchAhead(size_t index) const {
     __builtin_prefetch(&paths_[index]);
     __builtin_prefetch(&counts_[index]);
@@ -123,6 +130,7 @@ class PathTable {
   Path<Packets>* const paths_;
   PathCounts* const counts_;
   std::vector<BlockLists::Ref> lists_;
+  std::vector<PathCalls> calls_;
 };
 
 // Not thread-safe; the graph must outlive it.
@@ -146,6 +154,22 @@ class PathMemo {
   unsigned BlocksOf(const Path<Packets>& path) {
     if constexpr (!Path<Packets>::kPacketsBeside) return path.block_count();
     return BlockLists::CountOf(Table<Packets>().list(Table<Packets>().IndexOf(path)));
+  }
+
+  // ---- calls ----
+
+  // From now on it is known what each path does to the call stack; all paths are learned anew.
+  // Null: nobody asks for that any more. REQUIRES: the content is kUsesAndBlocks.
+  void FollowCalls(CallJudge* judge, PathUses& evicted);
+  // The flow goes along a path: adds what that does to the call stack. REQUIRES: FollowCalls.
+  template <class Packets>
+  [[gnu::always_inline]] void FollowCallsOf(const Path<Packets>& path, CallTracker& tracker) {
+    PathCalls calls;
+    if constexpr (Path<Packets>::kPacketsBeside)
+      calls = Table<Packets>().calls(Table<Packets>().IndexOf(path));
+    else
+      calls = path.calls();
+    if (calls != 0) tracker.Append(call_table_, calls);
   }
 
   // ---- look-up ----
@@ -243,6 +267,8 @@ class PathMemo {
   template <class Packets>
   void KeepList(Path<Packets>& path, const PathWalk& walk, Answer answer);
   template <class Packets>
+  void KeepCalls(Path<Packets>& path, const PathWalk& walk);
+  template <class Packets>
   void Evict(Path<Packets>& path, PathUses& evicted);
   template <class Packets>
   void ForgetTable(PathUses& evicted);
@@ -270,6 +296,8 @@ class PathMemo {
   PathTable<TntPair> tnt_pairs_{pool_, CountsBlocks()};
   std::vector<uint32_t> used_;  // whose uses are not counted yet; may name one twice
   EffectTable effects_;
+  CallJudge* judge_ = nullptr;  // null: nobody asks for calls
+  PathCallTable call_table_;
   // A memo of few paths shall not take the memory of a full one.
   static constexpr unsigned kManyPaths = 128;
   unsigned kept_ = 0;  // no more than kManyPaths

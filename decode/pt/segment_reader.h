@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/recorded/pt_config.h"
+#include "decode/call_change.h"
 #include "decode/nobody.h"
 #include "decode/pt/batch_sink.h"
 #include "decode/pt/block_counting_sink.h"
@@ -56,6 +57,15 @@ class SegmentReader final : public FlowReader {
         return GoOver(offset);
       }
     return std::nullopt;
+  }
+  void FollowCalls(CallJudge* judge) override {
+    if (judge_ == judge) return;
+    judge_ = judge;
+    if (work_->over != nullptr) work_->over->FollowCalls(judge);
+  }
+  bool TakeCalls(OverCalls& calls) override {
+    calls = std::exchange(over_calls_, {});
+    return judge_ != nullptr;
   }
   void TakeUses(const BlockUses& use) override {
     if (work_->over != nullptr) work_->over->TakeUses(use);
@@ -145,11 +155,18 @@ class SegmentReader final : public FlowReader {
       sink.CountUses();
       engine.ForgetMemo();
     }
+    // The memos learn of the judge when the engine asks for them next. One that is gone must not be
+    // taken for the next one that lies where it lay.
+    void FollowCalls(CallJudge* judge) {
+      memory.Hold(this);
+      LetGo();
+      sink.FollowCalls(judge);
+      memory.held_memos.FollowNoCalls(sink.uses());
+    }
     void TakeUses(const BlockUses& use) {
       sink.CountUses();
-      sink.marks().Take([&use](BlockGraph& graph, uint32_t block, uint64_t instructions) {
-        use(graph.Table(), block, instructions);
-      });
+      sink.marks().Take([&use](BlockGraph& graph, uint32_t block, uint64_t instructions,
+                               uint8_t ways) { use(graph.Table(), block, instructions, ways); });
     }
 
     CodeMemory& memory;
@@ -190,7 +207,10 @@ class SegmentReader final : public FlowReader {
   uint64_t GoOver(uint64_t offset)
     requires kTimes
   {
-    if (work_->over == nullptr) work_->over = std::make_unique<Over>(*this, work_->receiver);
+    if (work_->over == nullptr) {
+      work_->over = std::make_unique<Over>(*this, work_->receiver);
+      work_->over->FollowCalls(judge_);
+    }
     memory_.Hold(work_->over.get());
     auto& sink = work_->over->sink;
     auto& engine = work_->over->engine;
@@ -205,6 +225,11 @@ class SegmentReader final : public FlowReader {
     told.open = {.before = sink.flow(), .behind = sink.flow()};
     work_->sink.Restore(told);
     work_->engine.Restore({end.state, end.ip, end.place});
+    if (judge_ != nullptr) {
+      // Where it goes on is told later.
+      if (sink.calls().stopped()) sink.calls().NoteUnusual();
+      over_calls_ = {.begin = before, .end = sink.flow().count, .change = sink.calls().Take()};
+    }
     return sink.flow().count - before;
   }
   // To before the first packet.
@@ -218,6 +243,8 @@ class SegmentReader final : public FlowReader {
   mutable std::optional<StateNames> names_;  // once somebody has asked
   bool begun_ = false;
   bool at_end_ = false;
+  CallJudge* judge_ = nullptr;
+  OverCalls over_calls_;
 };
 
 }  // namespace flowback::pt

@@ -121,6 +121,7 @@ struct CoverageView {
   const CoverageCounts& counts;  // those of the report
   SourceLines* lines = nullptr;  // gives the text of branches' lines; null: none is shown
   std::string source_root;       // folder under which source files lie; empty: where they were
+  std::string names_under = {};  // names of files below that folder are relative to it; empty: none
   size_t rows = 20;              // of each list of a summary
   std::string sort = "size";     // of its functions: "size", "name" or "address"
   int64_t date = 0;              // of the newest input, in seconds since 1970; 0: none

@@ -116,7 +116,11 @@ void BranchSums::AddLine(const BlockRun& run, Edge& edge) {
 BranchSums::Edge& BranchSums::EdgeOf(const BlockRun& run) {
   const Pair branch{spaces_.Of(run.space), run.LastAddress(), 0};
   if (run.exit == BlockExit::kStopped && run.next == 0) return stopped_[branch];
-  const Pair pair{branch.space, branch.from, run.next};
+  return EdgeOf({branch.space, branch.from, run.next});
+}
+
+BranchSums::Edge& BranchSums::EdgeOf(const Pair& pair) {
+  const Pair branch{pair.space, pair.from, 0};
   if (const auto known = edges_.find(pair); known != edges_.end()) return known->second;
   uint32_t& targets = targets_[branch];
   if (targets == kMostTargets) return elsewhere_[branch];

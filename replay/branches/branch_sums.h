@@ -16,9 +16,11 @@
 #include <vector>
 
 #include "base/mix_bits.h"
+#include "flowback/model/block_batch.h"
 #include "flowback/model/execution.h"
 #include "flowback/model/flow_segment.h"
 #include "flowback/replay/player.h"
+#include "replay/branches/branch_cache.h"
 #include "replay/branches/code_places.h"
 #include "replay/flow/space_numbers.h"
 
@@ -90,6 +92,7 @@ class BranchSums final : public PlayConsumer {
   void OnThreadBegin(const ThreadFlow&, size_t) override;
   void OnThreadEnd(const ThreadFlow&, size_t) override { Interrupt(); }
   void OnBlock(const BlockRun& run) override;
+  void OnBlocks(const BlockBatch& batch) override;
   void OnEvent(const TraceEvent& event) override;
   void OnLoss(const DataLoss&) override;
   void OnUnknown(const UnknownFlow& unknown) override;
@@ -127,12 +130,27 @@ class BranchSums final : public PlayConsumer {
     uint64_t wrong = 0;
   };
 
+  // Batches: branch_batches.cc.
+  using Cache = BranchCache<Edge, NotTaken>;
+  // While a batch is counted.
+  struct BatchCounts {
+    Cache::OfTable& cache;
+    uint32_t space = 0;
+    uint32_t line = 0;        // the number of the block with which the line at hand begins
+    bool knows_line = false;  // it began in this batch
+  };
+  void CountStep(const BlockRuns& runs, BatchCounts& counts);
+  void CountTaken(const BlockRuns& runs, BatchCounts& counts);
+  void CountLine(const BlockRuns& runs, BatchCounts& counts);
+  Edge& TakenEdge(const BlockRuns& runs, uint32_t space);
+
   void Interrupt();
   void BeginLine(const BlockRun& run);
   void AddNotTaken(const BlockRun& run);
   void AddTaken(const BlockRun& run);
   void BeginAt(const FlowPlace& place);
   Edge& EdgeOf(const BlockRun& run);
+  Edge& EdgeOf(const Pair& pair);
   void AddLine(const BlockRun& run, Edge& edge);
   void NoteFiles(CodePlaces& places) const;
 
@@ -146,6 +164,7 @@ class BranchSums final : public PlayConsumer {
   std::unordered_map<Pair, uint64_t, PairHash> arrivals_;   // by `to`
   std::unordered_map<Pair, uint64_t, PairHash> ranges_;
   std::unordered_map<Pair, CycleSums, PairHash> range_cycles_;  // of those that tell them
+  Cache cache_;                                                 // of all that
   FlowPlace place_;                                             // where control stands
   bool maybe_source_ = false;   // it is a branch's source, if it is one's target is not told
   bool line_begins_ = false;    // there: a branch that was taken led to it, or the flow begins

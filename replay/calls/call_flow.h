@@ -36,6 +36,7 @@
 #include "flowback/replay/call_stack.h"
 #include "replay/calls/block_uses.h"
 #include "replay/calls/call_bytes.h"
+#include "replay/calls/stack_leap.h"
 #include "replay/calls/stack_set.h"
 
 namespace flowback {
@@ -62,6 +63,10 @@ class CallStack::Impl {
   void Finish();
 
   const StackSet& stacks() const { return stacks_; }
+  bool MayLeap() const;
+  size_t NoLeapBelow() const;
+  bool GoOnBehind(const StackLeap& leap);
+  void BeginAnew(const AddressSpace* space, uint64_t address, uint64_t instructions);
   uint64_t stopped_at() const { return stop_.active ? stop_.expected : 0; }
   std::vector<uint8_t> ToBytes(const SpaceNames& spaces) const;
   bool FromBytes(Bytes bytes, const SpaceNames& spaces);
@@ -174,6 +179,8 @@ class CallStack::Impl {
   uint64_t searched_ = 0;
   static constexpr uint8_t kOfItsCall = kLoadsStackPointer | kReadsReturnAddress;
   static constexpr uint8_t kOfItsBlock = kOfItsCall | kKeepsStackPointer | kTakesAddresses;
+  // A place counts as saved just now until its call has executed so many instructions of its own.
+  static constexpr uint64_t kFewSince = 64;
   static constexpr uint64_t kSearchedAhead = uint64_t{1} << 22;
 };
 

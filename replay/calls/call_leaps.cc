@@ -151,8 +151,7 @@ bool CallStack::Impl::LandOnSaved(const Leap& leap) {
 
 // Whether the call that leaps saved the place right before, or the call that it returns to did.
 bool CallStack::Impl::WasSavedJustNow(const SavedPlace& place) {
-  constexpr uint64_t kFew = 64;  // instructions of the call itself
-  return place.depth + 2 >= calls().size() && calls()[place.depth].self - place.self <= kFew;
+  return place.depth + 2 >= calls().size() && calls()[place.depth].self - place.self <= kFewSince;
 }
 
 // Within one function the flow stays in its call, unless another call or another stack has saved

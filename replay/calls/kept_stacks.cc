@@ -11,10 +11,12 @@
 
 #include "flowback/model/flow_segment.h"
 #include "replay/calls/call_stack_archive.h"
+#include "replay/calls/share_walk.h"
 #include "replay/calls/stack_chain.h"
 #include "replay/calls/stack_taker.h"
 #include "replay/flow/index_disk.h"
 #include "replay/flow/index_spaces.h"
+#include "replay/flow/share_calls.h"
 #include "replay/flow/share_search.h"
 #include "replay/flow/space_names.h"
 #include "replay/symbols/symbol_sources.h"
@@ -53,9 +55,11 @@ class Allowance {
   Allowance(const FlowIndex& index, uint64_t part) : bytes_(TraceBytes(index)), part_(part) {
     for (const IndexedThread& thread : index.threads()) all_ += thread.instructions;
   }
-  void Pass(uint64_t instructions) {
-    passed_ += instructions;
-    since_ += instructions;
+  // So many instructions of the thread have passed.
+  void PassTo(uint64_t instructions) {
+    passed_ += instructions - thread_;
+    since_ += instructions - thread_;
+    thread_ = instructions;
   }
   bool MayTry() const { return part_ == 0 || since_ >= kPerByte * last_size_; }
   void Tried(size_t size) {
@@ -77,6 +81,7 @@ class Allowance {
   uint64_t part_;
   uint64_t all_ = 0;
   uint64_t passed_ = 0;
+  uint64_t thread_ = 0;  // of the thread's instructions
   uint64_t since_ = 0;
   size_t last_size_ = 0;
 };
@@ -89,7 +94,9 @@ class KeptStacks::Impl {
       : source_(source), cache_(std::move(cache)), part_(part) {
     if (!IsUsable(cache_)) return;
     const auto file = DiskOf(cache_).Load(NameOf(cache_));
-    if (file == nullptr || !Read(file->content())) chains_.clear();
+    if (file != nullptr && Read(file->content())) return;
+    chains_.clear();
+    calls_.clear();
   }
 
   bool Has(size_t thread) const { return chains_.contains(thread); }
@@ -101,30 +108,37 @@ class KeptStacks::Impl {
                      options);
     StackChain chain;
     Allowance allowance(source_.index, part_);
-    for (uint32_t share = 0; share < thread.shares.size(); ++share) {
-      if (share == 0 || allowance.MayTry()) {
-        const std::vector<uint8_t> state = taker.ToBytes(IndexSpaces::Of(source_.index));
-        const uint64_t most = share == 0 ? UINT64_MAX : allowance.Left(chain.bytes());
-        if (!state.empty()) chain.Add(share, state, most);
-        allowance.Tried(state.size());
-      }
-      taker.TakeTold();
-      Play(thread.shares[share], taker);
-      chain.Note(share, taker.TakeTold());
-      allowance.Pass(thread.shares[share].instructions);
-    }
+    const std::vector<ShareCalls>* const calls = IndexCalls::Of(source_.index, number);
+    const ShareWalk::Listener listener{
+        .begins = [&](size_t share) { TryToKeep(share, taker, allowance, chain); },
+        .played =
+            [&](size_t share) {
+              chain.Note(static_cast<uint32_t>(share), taker.TakeTold());
+              allowance.PassTo(thread.shares[share].first + thread.shares[share].instructions);
+            }};
+    ShareWalk walk(source_.index, thread, calls, taker);
+    for (size_t share = 0; share < thread.shares.size();)
+      share = walk.Go(share, std::min(share + kMostPassed, thread.shares.size()), true, &listener);
     if (chain.empty() && !thread.shares.empty()) return;  // it begins with what can't be told
     chains_.insert_or_assign(number, std::move(chain));
+    passed_over_ += walk.passed_over();
+    if (calls != nullptr && MayKeep(*calls)) calls_.insert_or_assign(number, *calls);
     took_ += Clock::now() - begin;
   }
 
   ThreadStack At(size_t number, const StackPlace& place, const StackTaker::Options& options) const {
     const IndexedThread& thread = source_.index.threads()[number];
     const StackChain& chain = chains_.at(number);
-    StackTaker taker(source_.functions, {place}, {}, options);
     const size_t end = thread.shares.size();
-    size_t at = 0;
-    if (end != 0) at = Enter(thread, chain, place, taker);
+    std::optional<StackTaker> made;
+    const auto from = [&](bool leaps) {
+      made.emplace(source_.functions, std::vector{place}, ThreadOrigin(), options);
+      return end == 0 ? Came{} : GoNear(number, place, leaps, *made);
+    };
+    Came came = from(true);
+    if (!came.right) came = from(false);
+    StackTaker& taker = *made;
+    size_t at = came.share;
     while (at < end && !taker.TookAll()) Play(thread.shares[at++], taker);
     while (at < end && !taker.Done()) {
       const auto told = chain.NextTold(static_cast<uint32_t>(at), taker);
@@ -150,7 +164,10 @@ class KeptStacks::Impl {
   }
 
   void Keep() const {
-    const bool worth = took_ > std::chrono::milliseconds(cache_.worth_milliseconds);
+    // What was passed over is known from the pass that made the index: who finds the index kept has
+    // to play it.
+    const bool worth =
+        passed_over_ != 0 || took_ > std::chrono::milliseconds(cache_.worth_milliseconds);
     if (!worth || !IsUsable(cache_)) return;
     const DiskCache disk = DiskOf(cache_);
     if (disk.Store(NameOf(cache_), ToBytes())) disk.Trim();
@@ -167,10 +184,12 @@ class KeptStacks::Impl {
       out.Number(thread.shares.size());
       out.Number(thread.instructions);
       chain.Write(out);
+      WriteCalls(out, CallsOf(number));
     }
     return out.Take();
   }
 
+  size_t passed_over() const { return passed_over_; }
   size_t place_count() const {
     size_t count = 0;
     for (const auto& [number, chain] : chains_) count += chain.size();
@@ -180,6 +199,62 @@ class KeptStacks::Impl {
  private:
   static std::optional<size_t> Before(size_t kept) {
     return kept == 0 ? std::nullopt : std::optional(kept - 1);
+  }
+
+  // Whether that takes no more than a part of the trace, too.
+  bool MayKeep(const std::vector<ShareCalls>& calls) const {
+    constexpr uint64_t kShare = 12;   // bytes in the file, about
+    constexpr uint64_t kAddress = 4;  // the same of an address
+    uint64_t bytes = 0;
+    for (const ShareCalls& share : calls) bytes += kShare + kAddress * share.change.size();
+    return part_ == 0 || bytes <= TraceBytes(source_.index) / part_;
+  }
+
+  // Where a taker came to.
+  struct Came {
+    size_t share = 0;
+    bool right = true;
+  };
+  // To the share with the place, or to the one before it where its time is estimated.
+  Came GoNear(size_t number, const StackPlace& place, bool leaps, StackTaker& taker) const {
+    const IndexedThread& thread = source_.index.threads()[number];
+    size_t share = std::min(ShareOf(thread, place), thread.shares.size() - 1);
+    const bool by_time = place.kind == StackPlace::Kind::kTime;
+    if (by_time && share != 0) --share;
+    if (!by_time && EnterRecent(number, share, taker)) return {.share = share};
+    const size_t kept = Enter(thread, chains_.at(number), place, taker);
+    if (kept >= share) return {.share = kept};
+    ShareWalk walk(source_.index, thread, CallsOf(number), taker);
+    const size_t at = walk.Go(kept, share, leaps);
+    if (!by_time && at == share && !walk.went_wrong()) NoteRecent(number, share, taker);
+    return {.share = at, .right = !walk.went_wrong()};
+  }
+  const std::vector<ShareCalls>* CallsOf(size_t number) const {
+    const auto calls = calls_.find(number);
+    return calls == calls_.end() ? nullptr : &calls->second;
+  }
+  bool EnterRecent(size_t number, size_t share, StackTaker& taker) const {
+    const auto is_it = [&](const Recent& recent) {
+      return recent.thread == number && recent.share == share;
+    };
+    const auto recent = std::ranges::find_if(recent_, is_it);
+    return recent != recent_.end() && !taker.IsBehindLoss() &&
+           taker.FromBytes(recent->state, IndexSpaces::Of(source_.index));
+  }
+  void NoteRecent(size_t number, size_t share, StackTaker& taker) const {
+    std::vector<uint8_t> state = taker.ToBytes(IndexSpaces::Of(source_.index));
+    if (state.empty() || taker.IsBehindLoss()) return;
+    if (recent_.size() == kMostRecent) recent_.erase(recent_.begin());
+    recent_.push_back({number, share, std::move(state)});
+  }
+
+  void TryToKeep(size_t share, StackTaker& taker, Allowance& allowance, StackChain& chain) const {
+    taker.TakeTold();
+    if (share != 0 && !allowance.MayTry()) return;
+    const std::vector<uint8_t> state = taker.ToBytes(IndexSpaces::Of(source_.index));
+    const uint64_t most = share == 0 ? UINT64_MAX : allowance.Left(chain.bytes());
+    if (!state.empty()) chain.Add(static_cast<uint32_t>(share), state, most);
+    allowance.Tried(state.size());
   }
 
   // False: it is of something else, or nothing.
@@ -196,6 +271,8 @@ class KeptStacks::Impl {
         return false;
       chains_[number].Read(in, thread.shares.size());
       if (chains_[number].empty() && !thread.shares.empty()) return false;
+      std::vector<ShareCalls> calls = ReadCalls(in);
+      if (calls.size() == thread.shares.size()) calls_[number] = std::move(calls);
     }
     return in.Done();
   }
@@ -233,8 +310,21 @@ class KeptStacks::Impl {
   const Source source_;
   const IndexCache cache_;
   const uint64_t part_;
-  std::map<size_t, StackChain> chains_;  // by thread
+  // So many shares are passed over at most between two that are played.
+  static constexpr size_t kMostPassed = 4096;
+  static constexpr size_t kMostRecent = 8;
+  // A state that was come to lately, at the begin of a share.
+  struct Recent {
+    size_t thread = 0;
+    size_t share = 0;
+    std::vector<uint8_t> state;
+  };
+
+  std::map<size_t, StackChain> chains_;              // by thread
+  std::map<size_t, std::vector<ShareCalls>> calls_;  // by thread, where they are known
+  mutable std::vector<Recent> recent_;               // the latest last
   Clock::duration took_{};
+  size_t passed_over_ = 0;  // shares, by Make
   mutable FlowSegment segment_;
 };
 
@@ -257,6 +347,7 @@ size_t KeptStacks::Enter(size_t thread, size_t share, CallStack& stack) const {
 }
 void KeptStacks::Keep() const { impl_->Keep(); }
 size_t KeptStacks::file_bytes() const { return impl_->ToBytes().size(); }
+size_t KeptStacks::passed_over() const { return impl_->passed_over(); }
 size_t KeptStacks::place_count() const { return impl_->place_count(); }
 
 }  // namespace flowback

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // A thread's call stack anywhere in a long recording, without playing the thread up to there.
 //
-// A first pass plays the thread, and keeps its stacks as they are at the begin of most of its
-// shares. A stack is then found from the nearest place before it.
+// A first pass over the thread keeps its stacks as they are at the begin of some of its shares. A
+// stack is then found from the nearest place before it.
 //
 //   shares   |------|------|------|------|------|------|------|
 //   kept     *      *             *      *      *      *          where that takes little room
@@ -10,6 +10,9 @@
 //   asked                     ?
 //   played          [-------------]      [-----]       [----]     the last two while that may
 //                                                                  change what was asked for
+//
+// Where the index knows what shares did to the call stack (FlowIndex::Options::calls), both passes
+// play few of them (share_walk.h). Call::self of calls that were passed over so is too small.
 //
 // What the flow tells of a stack behind it (a caller that was not seen calling, which of several
 // stacks it was) is learned from the shares of which the pass has noted that they tell such things.
@@ -39,7 +42,8 @@ class KeptStacks {
     FunctionFinder& functions;
     const Symbolizer& symbolizer;  // which the functions are found with
   };
-  // What is kept takes no more than this part of the trace. 0: as much as it takes, at each share.
+  // The stacks that are kept take no more than this part of the trace, and neither does what its
+  // shares do to the stack. 0: as much as they take, at each share.
   static constexpr uint64_t kPart = 256;
 
   // What `source` names must outlive it. Nothing comes from the cache, or is kept there, where that
@@ -61,6 +65,8 @@ class KeptStacks {
   // Keeps what was made in the cache, where that took long enough. Call it when nobody waits.
   void Keep() const;
 
+  // Shares that Make has not played.
+  size_t passed_over() const;
   // Bytes in the cache, and places at which stacks are kept.
   size_t file_bytes() const;
   size_t place_count() const;

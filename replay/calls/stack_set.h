@@ -100,6 +100,12 @@ class StackSet {
   void Cut(CallExit how);
   void Clear();
 
+  // There is no more to it than the calls of one stack (stack_leap.cc).
+  bool IsSimple() const;
+  // The listener is not told of these two. REQUIRES: IsSimple.
+  void KeepOnly(size_t count);
+  void PushKnown(const Call& call) { Put(call); }
+
   // A call that was known, whose instructions are counted from here on.
   void EnterAgain(Call call);
 
@@ -107,6 +113,7 @@ class StackSet {
   // exception).
   void Save(uint64_t address, bool pushed = false);
   SavedPlaces& saved() { return active_->saved; }
+  const SavedPlaces& saved() const { return active_->saved; }
 
   // Whether a stack that was left goes on at `address` when its innermost call returns.
   bool LeftAt(uint64_t address) const;

@@ -16,6 +16,7 @@
 #include "flowback/replay/functions.h"
 #include "flowback/replay/player.h"
 #include "flowback/replay/thread_stack.h"
+#include "replay/calls/stack_leap.h"
 #include "replay/flow/space_names.h"
 
 namespace flowback {
@@ -65,6 +66,14 @@ class StackTaker final : public PlayConsumer {
   // What it knows between two elements of the flow, as CallStack::ToBytes, but for what is told of
   // places and the loss behind which it is.
   std::vector<uint8_t> ToBytes(const SpaceNames& spaces) const;
+  // The calls that the thread is in, the outermost first, and the address of the instruction with
+  // which it goes on.
+  const std::vector<Call>& calls() const;
+  uint64_t next() const;
+  // As StackLeaper has them.
+  bool MayLeap() const;
+  size_t NoLeapBelow() const;
+  bool Leap(const StackLeap& leap);
   // What of it a CallStack's FromBytes reads.
   static Bytes StackPart(Bytes bytes);
   // Goes on from there; places that were come to stay. False: as CallStack::FromBytes.

@@ -11,6 +11,7 @@
 #include <unordered_map>
 
 #include "replay/calls/behind_call.h"
+#include "replay/calls/signal_frames.h"
 #include "replay/symbols/elf_symbols.h"
 #include "replay/symbols/frame_expression.h"
 #include "replay/symbols/frame_scan.h"
@@ -90,6 +91,11 @@ class StackUnwinder::Impl {
       stack.addresses.push_back(counter_);
       stack.exact.push_back(is_exact);
       stack.where = counter_;
+      if (const auto left = LeaveHandler()) {
+        if (!*left) return Ended(stack, End::kCopyEnds);
+        is_exact = true;
+        continue;
+      }
       const auto rules = RulesAt(counter_ - (is_exact ? 0 : 1));
       if (!rules) return Ended(stack, End::kNoTable);
       if (const auto end = Leave(*rules)) return Ended(stack, *end);
@@ -152,7 +158,7 @@ class StackUnwinder::Impl {
   // Of code without a table. A symbol may say where its function begins.
   std::optional<FrameRules> RulesOfCode(uint64_t address,
                                         const std::optional<symbols::ElfSymbols::Hit>& symbol) {
-    const CodeMode mode = machine_ == &kX86_32 ? CodeMode::kX86_32 : mode_;
+    const CodeMode mode = Mode();
     // Code that was moved away from its function is not called, and begins with a frame.
     const bool is_moved = symbol && !symbols::MovedFrom(symbol->name).empty();
     if (symbol && symbol->is_function && !is_moved && symbol->offset < kMostCode) {
@@ -169,6 +175,20 @@ class StackUnwinder::Impl {
   Bytes Read(uint64_t address, size_t size) {
     code_.resize(size);
     return Bytes(code_.data(), space_->Read(address, code_.data(), size));
+  }
+
+  CodeMode Mode() const { return machine_ == &kX86_32 ? CodeMode::kX86_32 : mode_; }
+  // Makes the registers those of what a handler interrupted, if it returns here. Empty: it does
+  // not. False: they are not in the copy.
+  std::optional<bool> LeaveHandler() {
+    const auto memory = [this](uint64_t address, unsigned size) { return Memory(address, size); };
+    const auto [is_there, interrupted] =
+        SignalReturnAt(Mode(), counter_, registers_[machine_->stack_pointer], memory);
+    if (!is_there) return std::nullopt;
+    if (!interrupted || !interrupted->registers[machine_->stack_pointer]) return false;
+    registers_ = interrupted->registers;
+    counter_ = interrupted->counter;
+    return true;
   }
 
   // Makes the registers those of the caller. Empty: it did.

@@ -15,43 +15,68 @@ namespace {
 
 constexpr unsigned kMostParents = 16;
 
-// Where a thread's flow begins.
-class FirstAddress final : public PlayConsumer {
+// Where a thread's flow begins. All system calls of 32-bit programs are made by one function, which
+// returns at once.
+struct FlowBegin {
+  uint64_t address = 0;     // 0: not known
+  uint64_t returns_to = 0;  // by its first block; 0: that does something else
+
+  static uint64_t ReturnOf(const BlockRun& run) {
+    return run.last == InstructionClass::kReturn && run.exit == BlockExit::kTaken ? run.next : 0;
+  }
+  bool operator==(const FlowBegin&) const = default;
+};
+
+class FirstBlock final : public PlayConsumer {
  public:
   void OnBlock(const BlockRun& run) override {
-    if (address == 0) address = run.address;
+    if (begin.address == 0) begin = {run.address, FlowBegin::ReturnOf(run)};
   }
   void OnEvent(const TraceEvent&) override {}
   void OnLoss(const DataLoss&) override { lost_ = true; }
-  bool Done() const override { return address != 0 || lost_; }
-  uint64_t address = 0;
+  bool Done() const override { return begin.address != 0 || lost_; }
+  FlowBegin begin;
 
  private:
   bool lost_ = false;
 };
 
-// The system calls that lie before an address: how many instructions were executed with each.
+// The system calls behind which a thread goes on as another one begins: how many instructions were
+// executed with each. A call by INT 80h is none of the flow's: it stops there, and goes on behind.
 class SystemCalls final : public PlayConsumer {
  public:
-  explicit SystemCalls(uint64_t behind) : behind_(behind) {}
+  explicit SystemCalls(const FlowBegin& begin) : begin_(begin) {}
   void OnBlock(const BlockRun& run) override {
+    const bool is_behind = !calls.empty() && calls.back().instructions == instructions_;
+    if (is_behind && begin_.returns_to != FlowBegin::ReturnOf(run)) calls.pop_back();
     instructions_ += run.lengths.size();
     const bool is_call = run.last == InstructionClass::kFarCall;
-    if (!is_call || run.LastAddress() + run.lengths.back() != behind_) return;
-    calls.push_back({instructions_, run.tsc});
+    if (!is_call || run.LastAddress() + run.lengths.back() != begin_.address) return;
+    calls.push_back({instructions_, run.tsc, run.tsc});
   }
-  void OnEvent(const TraceEvent&) override {}
+  void OnEvent(const TraceEvent& event) override {
+    constexpr uint64_t kTrapSize = 2;
+    const bool behind_trap = event.kind == EventKind::kStarted && event.ip == begin_.address &&
+                             stopped_.ip + kTrapSize == begin_.address;
+    if (behind_trap) calls.push_back({instructions_, stopped_.tsc, event.tsc});
+    const bool comes_back = !calls.empty() && calls.back().instructions == instructions_;
+    if (event.kind == EventKind::kStarted && comes_back) calls.back().end_tsc = event.tsc;
+    if (event.kind == EventKind::kStarted) stopped_ = {};
+    if (event.kind == EventKind::kStoppedAsync) stopped_ = event;
+  }
   void OnLoss(const DataLoss&) override {}
 
   struct SystemCall {
     uint64_t instructions = 0;
     uint64_t tsc = 0;
+    uint64_t end_tsc = 0;  // when it came back; `tsc`: that is not known
   };
   std::vector<SystemCall> calls;
 
  private:
-  uint64_t behind_;
+  FlowBegin begin_;
   uint64_t instructions_ = 0;
+  TraceEvent stopped_;  // where the flow has not gone on since
 };
 
 const ForkRecord* ForkOf(const Recording& recording, const ThreadFlow& thread) {
@@ -106,27 +131,27 @@ struct Family {
     return origin;
   }
 
-  Result<uint64_t> BeginOf(const ThreadFlow& thread) {
-    FirstAddress first;
+  Result<FlowBegin> BeginOf(const ThreadFlow& thread) {
+    FirstBlock first;
     if (Status played = player.Play({&thread}, first); !played) return Fail(played.error());
-    return first.address;
+    return first.begin;
   }
 
   // Behind which instruction of its parent the thread was made. Both go on at one address. Of
   // several system calls there the one in turn made it, where there are as many children; else the
-  // one nearest in time.
+  // one in whose time it was made, or the nearest.
   Result<std::optional<uint64_t>> CallOf(const ForkRecord& fork, const ThreadFlow& thread,
                                          const ThreadFlow& parent) {
-    const Result<uint64_t> begin = BeginOf(thread);
+    const Result<FlowBegin> begin = BeginOf(thread);
     if (!begin) return Fail(begin.error());
     SystemCalls system(*begin);
     if (Status played = player.Play({&parent}, system); !played) return Fail(played.error());
-    if (*begin == 0 || system.calls.empty()) return std::nullopt;
+    if (begin->address == 0 || system.calls.empty()) return std::nullopt;
     std::vector<uint64_t> forks;
     for (const ThreadFlow* each : flows) {
       const ForkRecord* other = ForkOf(recording, *each);
       if (other == nullptr || other->parent_tid != parent.tid) continue;
-      const Result<uint64_t> its = BeginOf(*each);
+      const Result<FlowBegin> its = BeginOf(*each);
       if (!its) return Fail(its.error());
       if (*its == *begin) forks.push_back(other->time);
     }
@@ -142,8 +167,9 @@ struct Family {
                                     const std::vector<SystemCalls::SystemCall>& calls) const {
     if (!recording.time.known()) return std::nullopt;
     const auto distance = [&](const SystemCalls::SystemCall& call) {
-      const uint64_t its = recording.time.ToNanoseconds(call.tsc);
-      return its < time ? time - its : its - time;
+      const uint64_t begin = recording.time.ToNanoseconds(call.tsc);
+      const uint64_t end = recording.time.ToNanoseconds(call.end_tsc);
+      return time < begin ? begin - time : time - std::min(time, std::max(begin, end));
     };
     return std::ranges::min_element(calls, {}, distance)->instructions;
   }

@@ -84,6 +84,11 @@ class StackTaker::Impl final : public CallListener {
   bool FromBytes(Bytes bytes, const SpaceNames& spaces);
   bool IsBehindLoss() const { return outside_ == Outside::kLost; }
   uint64_t tsc() const { return tsc_; }
+  const std::vector<Call>& calls() const { return stack_.calls(); }
+  uint64_t next() const { return next_; }
+  bool MayLeap() const { return StackLeaper::MayLeap(stack_); }
+  size_t NoLeapBelow() const { return StackLeaper::NoLeapBelow(stack_); }
+  bool Leap(const StackLeap& leap) { return StackLeaper::Leap(stack_, leap); }
   void SetLoss(const DataLoss& loss) { loss_ = loss; }
 
   UsualMoves WantsUsual() const override { return UsualMoves::kNot; }
@@ -377,6 +382,11 @@ Bytes StackTaker::StackPart(Bytes bytes) {
 }
 bool StackTaker::IsBehindLoss() const { return impl_->IsBehindLoss(); }
 uint64_t StackTaker::tsc() const { return impl_->tsc(); }
+const std::vector<Call>& StackTaker::calls() const { return impl_->calls(); }
+uint64_t StackTaker::next() const { return impl_->next(); }
+bool StackTaker::MayLeap() const { return impl_->MayLeap(); }
+size_t StackTaker::NoLeapBelow() const { return impl_->NoLeapBelow(); }
+bool StackTaker::Leap(const StackLeap& leap) { return impl_->Leap(leap); }
 void StackTaker::SetLoss(const DataLoss& loss) { impl_->SetLoss(loss); }
 
 }  // namespace flowback

@@ -2,6 +2,7 @@
 #include "replay/coverage/line_counts.h"
 
 #include <algorithm>
+#include <set>
 #include <span>
 #include <utility>
 
@@ -26,6 +27,8 @@ class ArrivalCounter {
   }
 
  private:
+  static constexpr size_t kNowhere = ~size_t{0};
+
   // What the instruction leads to within its line is no arrival there.
   void TakeAway(size_t i, uint64_t times) {
     const StaticInstruction& at = instructions_[i];
@@ -35,19 +38,52 @@ class ArrivalCounter {
       passed = branch == nullptr ? 0 : branch->not_taken;
       if (branch != nullptr) Jump(i, at.target, branch->taken);
     } else if (at.kind == InstructionClass::kJump) {
-      passed = 0;
       Jump(i, at.target, times);
-    } else if (at.kind == InstructionClass::kIndirectJump || at.kind == InstructionClass::kReturn) {
-      passed = 0;
     }
-    if (i + 1 < instructions_.size() && instructions_[i + 1].address == at.address + at.length)
-      Subtract(i, i + 1, passed);
+    if (const size_t next = AfterIndex(i); next != kNowhere) Subtract(i, next, passed);
   }
 
   void Jump(size_t from, uint64_t target, uint64_t times) {
-    if (times == 0 || target <= instructions_[from].address) return;
-    if (const StaticInstruction* to = code_.InstructionAt(target))
-      Subtract(from, static_cast<size_t>(to - instructions_.data()), times);
+    if (times == 0) return;
+    const size_t to = IndexOf(target);
+    if (to == kNowhere || (to <= from && places_[to] == places_[from] && LeadsTo(to, from))) return;
+    Subtract(from, to, times);
+  }
+
+  // Whether control can come from one instruction to another without leaving their line. A jump
+  // back between the comparisons of a switch is no round of a loop: nothing leads from its target
+  // to it.
+  bool LeadsTo(size_t from, size_t to) const {
+    constexpr size_t kMost = 4096;  // a line of so much code is taken to loop
+    std::vector<size_t> waiting = {from};
+    std::set<size_t> seen = {from};
+    while (!waiting.empty() && seen.size() < kMost) {
+      const size_t i = waiting.back();
+      waiting.pop_back();
+      if (i == to) return true;
+      for (const size_t next : {AfterIndex(i), TargetIndex(i)})
+        if (next != kNowhere && places_[next] == places_[to] && seen.insert(next).second)
+          waiting.push_back(next);
+    }
+    return !waiting.empty();
+  }
+
+  size_t AfterIndex(size_t i) const {
+    const InstructionClass kind = instructions_[i].kind;
+    const bool ends = kind == InstructionClass::kJump || kind == InstructionClass::kIndirectJump ||
+                      kind == InstructionClass::kReturn;
+    return ends || i + 1 >= instructions_.size() || !Follows(i + 1) ? kNowhere : i + 1;
+  }
+
+  size_t TargetIndex(size_t i) const {
+    const InstructionClass kind = instructions_[i].kind;
+    const bool jumps = kind == InstructionClass::kJump || kind == InstructionClass::kConditional;
+    return jumps ? IndexOf(instructions_[i].target) : kNowhere;
+  }
+
+  size_t IndexOf(uint64_t address) const {
+    const StaticInstruction* at = code_.InstructionAt(address);
+    return at == nullptr ? kNowhere : static_cast<size_t>(at - instructions_.data());
   }
 
   void Subtract(size_t from, size_t to, uint64_t times) {

@@ -5,10 +5,10 @@
 //   13    sum += a[i];              from line 12 n times
 //   14  while (*s) s++;             once from before, and n times by its own jump back: n + 1
 //
-// An instruction that the one before it in its line leads to, or a jump ahead in its line, adds
-// nothing: control is in the line already. This is what gcov counts in code that was not optimised.
-// In code that was, lines go to and fro; there the line table tells where a line begins (is_stmt),
-// and what was moved away from that adds nothing.
+// An instruction that the one before it in its line leads to adds nothing, nor does a jump in its
+// line that closes no loop there: control is in the line already. This is what gcov counts in code
+// that was not optimised. In code that was, lines go to and fro; there the line table tells where a
+// line begins (is_stmt), and what was moved away from that adds nothing.
 #pragma once
 
 #include <cstdint>

@@ -2,6 +2,8 @@
 #include "replay/coverage/object_coverage.h"
 
 #include <algorithm>
+#include <filesystem>
+#include <functional>
 #include <iterator>
 #include <map>
 #include <optional>
@@ -9,6 +11,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "base/path_text.h"
 #include "replay/coverage/line_counts.h"
 #include "replay/coverage/reachable_code.h"
 #include "replay/coverage/static_lines.h"
@@ -46,12 +49,19 @@ void CountInstructions(ObjectCoverage& object, const std::vector<CountAt>& count
   }
 }
 
+// One name for a file, by whichever folders the compiler was called: "a/../b.c" is "b.c".
+std::string SourceName(const std::string& file) {
+  return std::filesystem::path(file).lexically_normal().string();
+}
+
 void FindPlaces(ObjectCoverage& object, SourceLines& source, SourceFileNumbers& files) {
   const StaticLines lines = StaticLines::Of(*object.image, *object.code, source);
   std::vector<uint32_t> numbers;  // by the number of a file in `lines`
-  for (const std::string& file : lines.files()) numbers.push_back(files.Of(file));
+  for (const std::string& file : lines.files()) numbers.push_back(files.Of(SourceName(file)));
   for (const StaticInstruction& instruction : object.code->instructions()) {
     const StaticLine* line = lines.At(instruction.address);
+    // The compiler's own code has a name in angle brackets, which is no file's.
+    if (line != nullptr && LastPart(lines.files()[line->file]).starts_with('<')) line = nullptr;
     object.places.push_back(line == nullptr
                                 ? SourceLine()
                                 : SourceLine{.file = numbers[line->file], .line = line->line});
@@ -129,11 +139,18 @@ class Summer {
   bool IsWanted(const StaticFunction& function) const {
     if (function.is_stub || function.block_count == 0) return false;
     if (choice_.function && !choice_.function(function)) return false;
-    return IsWanted(object_.places[code_.blocks()[function.first_block].first]);
+    const SourceLine& first = object_.places[code_.blocks()[function.first_block].first];
+    return IsWanted(first) && !IsMarked(choice_.excludes_line, first);
   }
   // Of a choice by source, what has no line is not meant.
   bool IsWanted(const SourceLine& place) const {
     return !choice_.source || (place.line != 0 && choice_.source(files_[place.file]));
+  }
+
+  // Whether the source itself says that the place is not to be counted.
+  bool IsMarked(const std::function<bool(const std::string&, uint32_t)>& excludes,
+                const SourceLine& place) const {
+    return excludes && place.line != 0 && excludes(files_[place.file], place.line);
   }
 
   // What the compiler moved away is a part of the function, not one of its own.
@@ -168,13 +185,19 @@ class Summer {
       unknown |= object_.unknown[i];
       result.shares.instructions.Add(object_.StateOf(object_.times[i], i));
       if (code_.instructions()[i].kind == InstructionClass::kConditional) AddBranch(i, result);
-      if (object_.places[i].line != 0 && IsWanted(object_.places[i]))
+      if (object_.places[i].line != 0 && IsWanted(object_.places[i]) &&
+          !IsMarked(choice_.excludes_line, object_.places[i]))
         lines_.push_back({object_.places[i], i});
     }
     result.shares.blocks.Add(ObjectCoverage::StateOfAll(most, unknown));
   }
 
   void AddBranch(uint32_t instruction, FunctionCoverage& result) {
+    const SourceLine& place = object_.places[instruction];
+    // Inlined code of a file that was not chosen is left out, too.
+    if (!IsWanted(place) || IsMarked(choice_.excludes_line, place) ||
+        IsMarked(choice_.excludes_branches, place))
+      return;
     const uint64_t address = code_.instructions()[instruction].address;
     const auto found =
         std::ranges::lower_bound(object_.branches, address, {}, &BranchCoverage::address);

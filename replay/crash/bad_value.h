@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The value that a death is about where no access failed: the target of a jump to where no code is,
-// and the guard of a stack frame that was overwritten.
+// Finds the value that caused a death without a failed access: the target of a jump to an address
+// without code, or the overwritten guard of a stack frame.
 #pragma once
 
 #include <cstdint>
@@ -14,18 +14,22 @@
 namespace flowback {
 
 struct BadValue {
-  std::string name;     // in words: "rdx", "the return address at 0x7ffe0010"
-  ValueQuestion value;  // a register, or memory
-  uint64_t before = 0;  // the thread's instruction ahead of which the value is asked for
+  std::string name;              // in words: "rdx", "the return address at 0x7ffe0010"
+  ValueQuestion value;           // a register, or memory
+  uint64_t before = 0;           // the thread's instruction ahead of which the value is asked for
+  Trust trust = Trust::kProven;  // that its address rests on
+  // Of a guard: the instruction behind which the frame had it. Empty: not known.
+  std::optional<uint64_t> intact{};
 };
 
-// What the last instruction, a jump, call or return, took its target from.
+// Returns where the last instruction, a jump, call or return, took its target from.
 std::optional<BadValue> BadTargetOf(PastValues& past, const MachineThread& thread,
                                     const LastInstruction& last);
 
-// What the function loaded from its frame to compare it with the thread's guard, before it called
-// __stack_chk_fail, to return to `after_call`.
+// Returns the guard in the frame of the function that called __stack_chk_fail. That call would have
+// returned to `after_call`. `program_guard`: the
+// address of the variable __stack_chk_guard, which the libraries of AArch64 have.
 std::optional<BadValue> BrokenGuardOf(PastValues& past, const MachineThread& thread,
-                                      uint64_t after_call);
+                                      uint64_t after_call, std::optional<uint64_t> program_guard);
 
 }  // namespace flowback

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// The call stack that a core dump's registers and memory give, beside the flow's own.
+// Compares the call stack in a core dump with the flow's own.
 //
 // A debugger unwinds the dump by the tables of the code (DWARF call frame information), and shows
-// what the program left in its stack. The flow counts the calls that executed. Where both know a
-// frame and disagree, the stack in memory was overwritten, or the code changed how it unwinds, or
-// the tables are wrong: which of them it was is not told. Frames of inlined functions have no
+// what the program left in its stack. The flow counts the calls that executed. If both know a frame
+// and disagree, the stack in memory was overwritten, or the code changed how it unwinds, or the
+// tables are wrong. The comparison does not find out which. Frames of inlined functions have no
 // return address and are not compared.
 #pragma once
 
@@ -32,28 +32,29 @@ struct CoreStack {
   };
 
   std::vector<uint64_t> addresses;  // where each frame goes on, the innermost first
-  // So many of them are those of the flow. Where the stacks disagree: the first frame that does.
+  // So many of them agree with the flow. If the stacks disagree: the number of the first frame that
+  // does.
   size_t compared = 0;
   End end = End::kNoRegisters;
 };
 // "disagree", ...
 const char* Name(CoreStack::End end);
 
-// How the thread came to its last place. Where that is no code, the frames are unwound from the
-// transfer, since no table is about what lies elsewhere.
+// How the thread came to its last place. If that place is no code, the unwinder begins at the
+// transfer, because no table describes the place.
 struct LastTransfer {
   enum class Kind : uint8_t { kOther, kCall, kReturn };
   Kind kind = Kind::kOther;
   uint64_t address = 0;  // of the call or return
 };
 
-// The frame of a signal's handler that died before its first instruction executed: the flow ends
-// where the signal interrupted the thread, and the dump shows the handler's frame on top of that
-// place. Empty: it does not show that.
+// Returns the frame of a signal handler that died before its first instruction executed. The flow
+// ends where the signal interrupted the thread; only the dump shows the handler's frame. Empty: the
+// dump shows no such frame.
 std::optional<StackFrame> UnseenHandlerOf(const EndCore& core, int32_t tid, const ThreadStack& flow,
                                           CodeMode mode);
 
-// `flow`: the thread's stack at its end; after a wild return, the one before that.
+// `flow`: the thread's stack at its end, or before a wild return.
 CoreStack CoreStackOf(const EndCore& core, int32_t tid, const ThreadStack& flow, CodeMode mode,
                       const LastTransfer& wild);
 

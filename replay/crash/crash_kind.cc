@@ -21,8 +21,8 @@ struct EndingFunction {
   std::string_view name;
   CrashKind kind;
 };
-// By which the libraries end a program. The first one in the stack, from the innermost out, that
-// says more than that it ended.
+// Functions by which the libraries end a program. The first one in the stack, from the innermost
+// out, decides the kind.
 constexpr std::array kEnding = {
     EndingFunction{"__assert_fail", CrashKind::kAssertion},
     EndingFunction{"__assert_fail_base", CrashKind::kAssertion},
@@ -50,8 +50,8 @@ constexpr std::array kEnding = {
     EndingFunction{"__cxa_rethrow", CrashKind::kException},
 };
 
-// Whether an exception is on its way in the stack. std::terminate() has other causes, too: a thread
-// that is destroyed before it was joined, a pure virtual function.
+// Returns whether the stack throws an exception. std::terminate() has other causes, too: a thread
+// that is destroyed before it was joined, or a pure virtual function.
 bool Throws(const std::vector<CrashPlace>& frames) {
   constexpr std::array<std::string_view, 7> kThrowing = {
       "__cxa_throw",          "__cxa_rethrow",          "std::rethrow_exception", "_Unwind_Resume",
@@ -91,7 +91,7 @@ CrashKind OfAccess(const DeathFacts& facts) {
   return *address < kFirstPages ? CrashKind::kNullPointer : CrashKind::kWildPointer;
 }
 
-// Of a function without a name, the place in its file.
+// Returns the function's name, or its place in the file if it has no name.
 std::string NameOf(const CrashPlace& frame) {
   if (!frame.function.empty() || frame.object.empty()) return frame.function;
   return "[" + std::string(LastPart(frame.object)) + "+" + Hex(frame.in_object) + "]";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which kind of death it was.
+// Decides which kind of death it was.
 #pragma once
 
 #include <optional>
@@ -10,7 +10,7 @@
 
 namespace flowback {
 
-// What is known of a death beside the signal.
+// Facts about a death beside the signal.
 struct DeathFacts {
   const ProcessEnd& end;
   bool was_sent = false;     // no instruction raised the signal

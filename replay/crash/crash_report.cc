@@ -18,6 +18,8 @@
 #include "replay/crash/end_stack.h"
 #include "replay/crash/fault.h"
 #include "replay/crash/known_places.h"
+#include "replay/crash/long_stay.h"
+#include "replay/crash/passed_values.h"
 #include "replay/crash/signal_source.h"
 #include "replay/crash/suspects.h"
 #include "replay/crash/thread_values.h"
@@ -44,15 +46,17 @@ class Reporter {
 
   Result<CrashReport> Make() {
     const DyingThread found = FindDying(input_);
-    const size_t dying = found.thread;
     report_.end = found.end;
+    const size_t dying = FirstOf(found);
     input_.machine.ToEnd(dying);
     report_.has_core = input_.core != nullptr;
+    if (input_.living != nullptr) report_.living = *input_.living;
     if (Status status = AddThreads(dying); !status) return Fail(status.error());
     TellFault(dying);
     if (Status status = TellEndStack(input_, dying, has_code_, report_); !status)
       return Fail(status.error());
     TellKind(dying);
+    TellHang(dying);
     TellMessage(dying);
     Status status = TellWhy(dying);
     TellSuspects(dying);
@@ -76,7 +80,7 @@ class Reporter {
     return {};
   }
 
-  // What a thread waits for, another one holds, wherever it locked it.
+  // Adds the mutexes that others wait for to their owners, wherever these locked them.
   void ShareMutexes() {
     for (const CrashThread& waiter : report_.threads) {
       if (!waiter.waits_for) continue;
@@ -109,11 +113,33 @@ class Reporter {
     }
   }
 
+  // Whether the process died of what it did itself.
+  bool DiedOfItself() const {
+    constexpr std::array kOfItself = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGABRT, SIGSYS};
+    return Killed() && !Source().was_sent &&
+           std::ranges::find(kOfItself, WTERMSIG(report_.end->wait_status)) != kOfItself.end();
+  }
+  // Returns the thread to report first. If the process hung, it is one that did not wait in the
+  // dump.
+  size_t FirstOf(const DyingThread& found) const {
+    if (input_.living == nullptr || DiedOfItself()) return found.thread;
+    for (const DumpedThread& dumped : input_.living->threads)
+      for (size_t thread = 0; thread < input_.machine.size(); ++thread)
+        if (!dumped.call && input_.machine.thread(thread).tid == dumped.tid) return thread;
+    return found.thread;
+  }
+  void TellHang(size_t first) {
+    if (DiedOfItself() || report_.kind == CrashKind::kExited) return;
+    report_.hung = input_.living != nullptr;
+    report_.stay = LongStayOf(input_, first, report_.threads.front().stack);
+  }
+
   bool Killed() const {
     return report_.end && report_.end->tid >= 0 && WIFSIGNALED(report_.end->wait_status);
   }
   SignalSource Source() const {
-    return Killed() ? SourceOf(input_.core, WTERMSIG(report_.end->wait_status)) : SignalSource();
+    return Killed() ? SourceOf(input_.death_core(), WTERMSIG(report_.end->wait_status))
+                    : SignalSource();
   }
   bool IsFault() const {
     constexpr std::array kFaults = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP};
@@ -126,11 +152,17 @@ class Reporter {
     const int signal = WTERMSIG(report_.end->wait_status);
     return signal == SIGSEGV || signal == SIGBUS;
   }
+  // Returns the text of the last instruction that the dying thread executed.
+  std::string_view LastText() const {
+    const std::vector<CrashInstruction>& executed = report_.threads.front().instructions;
+    return executed.empty() ? std::string_view() : executed.back().text;
+  }
   // The address that the core dump tells of the fault.
   std::optional<uint64_t> DumpedAddress(int32_t tid) const {
-    if (input_.core == nullptr || !IsAccess() || input_.core->killed_tid() != tid)
+    if (input_.death_core() == nullptr || !IsAccess() || input_.death_core()->killed_tid() != tid)
       return std::nullopt;
-    return Source().has_address ? std::optional(input_.core->signal_address()) : std::nullopt;
+    return Source().has_address ? std::optional(input_.death_core()->signal_address())
+                                : std::nullopt;
   }
 
   void TellFault(size_t dying) {
@@ -148,24 +180,27 @@ class Reporter {
                      .place = PlaceOf(input_.session, space, address, false),
                      .text = disassembler_.Text(bytes, address, at.instruction.mode)};
     if (!report_.end->fault_address) report_.end->fault_address = DumpedAddress(at.tid);
-    access_ = AccessOf(bytes, address, at.instruction.mode, report_.end->fault_address, input_.core,
-                       at.tid);
+    access_ = AccessOf(bytes, address, at.instruction.mode, report_.end->fault_address,
+                       input_.death_core(), at.tid);
+    const DoubtFacts facts{.signal = WTERMSIG(report_.end->wait_status),
+                           .code = bytes,
+                           .address = address,
+                           .mode = at.instruction.mode,
+                           .text = report_.fault->text,
+                           .before = LastText(),
+                           .access = access_ ? &*access_ : nullptr,
+                           .space = *space,
+                           .core = input_.death_core(),
+                           .images = input_.images};
+    if (!report_.end->fault_address && !Source().is_known) report_.doubt = DoubtOf(facts);
+    if (report_.doubt != SignalDoubt::kNone) {
+      access_.reset();
+      report_.fault.reset();
+    }
     if (!access_) return;
     if (!report_.end->fault_address && IsAccess()) {
-      // Nobody tells of an address that failed. Where this one is there, the processor refused an
-      // access that is not aligned, or no instruction raised the signal.
-      uint8_t byte = 0;
-      const auto& accessed = access_->address;
-      const bool is_there = accessed && !access_->is_store && input_.core != nullptr &&
-                            input_.core->Memory(*accessed, {&byte, 1}) == 1;
-      report_.refused = is_there && Source().is_known;
-      report_.unexplained = is_there && !Source().is_known;
-      if (report_.unexplained) {
-        access_.reset();
-        report_.fault.reset();
-        return;
-      }
-      report_.end->fault_address = accessed;
+      report_.refused = Source().is_known && IsAccessible(facts);
+      report_.end->fault_address = access_->address;
     }
     report_.writes = access_->is_store;
     for (const FaultOperand& operand : access_->operands)
@@ -190,7 +225,7 @@ class Reporter {
     return own && (has_line(*own) || !by_file) ? own : by_file;
   }
 
-  // Of code without a name, such as what the program made itself: the frame of another file.
+  // Code that the program made itself has no name: names the first frame of another file.
   void TellCallerOf(const std::vector<CrashPlace>& frames) {
     const auto caller = std::ranges::find_if(frames, [this](const CrashPlace& frame) {
       return !IsOfEnding(frame) && !frame.object.empty() &&
@@ -209,18 +244,18 @@ class Reporter {
     if (!is_known) return;
     const std::vector<CrashPlace> frames = FramesOf(input_.session, report_.threads.front().stack);
     std::optional<uint64_t> stack_pointer;
-    if (input_.core != nullptr)
-      stack_pointer = input_.core->StackPointer(report_.threads.front().tid);
+    if (input_.death_core() != nullptr)
+      stack_pointer = input_.death_core()->StackPointer(report_.threads.front().tid);
     uint8_t byte = 0;
-    report_.kind = KindOf(
-        {.end = *report_.end,
-         .was_sent = report_.unexplained || Source().was_sent,
-         .ends_itself = EndsItself(frames, report_.threads.front().system_calls),
-         .has_code = has_code_ || !IsFault(),
-         .on_stack = access_ && access_->is_stack,
-         .stack_pointer = stack_pointer,
-         .stack_is_there = stack_pointer && input_.core->Memory(*stack_pointer, {&byte, 1}) == 1,
-         .frames = frames});
+    report_.kind = KindOf({.end = *report_.end,
+                           .was_sent = report_.doubt != SignalDoubt::kNone || Source().was_sent,
+                           .ends_itself = EndsItself(frames, report_.threads.front().system_calls),
+                           .has_code = has_code_ || !IsFault(),
+                           .on_stack = access_ && access_->is_stack,
+                           .stack_pointer = stack_pointer,
+                           .stack_is_there = stack_pointer && input_.death_core()->Memory(
+                                                                  *stack_pointer, {&byte, 1}) == 1,
+                           .frames = frames});
     report_.depth = frames.size();
     report_.from_outside = report_.kind == CrashKind::kOther && Source().from_outside;
     report_.aborted = std::ranges::any_of(frames, IsAbort);
@@ -236,7 +271,8 @@ class Reporter {
     constexpr uint64_t kWindow = 5'000'000;
     ThreadCursor cursor = EndOf(input_, dying);
     KnownPlaces places(input_.session);
-    for (const LastCall& call : LastCallsBefore(cursor, kWindow, SIZE_MAX)) {
+    for (const LastCall& call :
+         LastCallsBefore(cursor, input_.session.functions(), kWindow, SIZE_MAX)) {
       if (!places.Of(call.space, call.entry).function.starts_with("__cxa_throw")) continue;
       CrashPlace site = PlaceOf(input_.session, call.space, call.site, false);
       if (IsOfEnding(site)) continue;
@@ -245,14 +281,14 @@ class Reporter {
     }
   }
 
-  // What the libraries said, as the dump has it. The dump's memory is that of one process.
+  // Reads what the libraries said. The dump's memory is that of one process.
   void TellMessage(size_t dying) {
     const AddressSpace* const space = input_.machine.At(dying).instruction.space;
-    if (input_.core == nullptr || space == nullptr || !Killed()) return;
+    if (input_.death_core() == nullptr || space == nullptr || !Killed()) return;
     const auto function_at = [&](uint64_t address) {
       return PlaceOf(input_.session, space, address, false).function;
     };
-    const DeathMessages messages(*input_.core, *space, data_names_, function_at);
+    const DeathMessages messages(*input_.death_core(), *space, data_names_, function_at);
     if (report_.kind == CrashKind::kException)
       TellException(dying, messages);
     else if (WTERMSIG(report_.end->wait_status) == SIGABRT)
@@ -261,15 +297,16 @@ class Reporter {
 
   // __cxa_throw is called with the object and its type.
   void TellException(size_t dying, const DeathMessages& messages) {
-    if (!throw_ || !past_ || input_.core->mode() != CodeMode::kX86_64) return;
-    const auto argument = [&](std::string_view name) {
-      return past_->RegisterBefore(input_.machine.At(dying), throw_->number, name);
-    };
-    const auto type = argument("rsi");
-    if (!type) return;
-    report_.thrown_type = messages.TypeName(*type);
-    if (const auto object = argument("rdi"))
-      report_.message = messages.ExceptionText(*object, *type);
+    if (!throw_ || !past_) return;
+    const MachineThread at = input_.machine.At(dying);
+    // Memory tells whether a value is a type, so likely values will do.
+    for (const Trust trust : {Trust::kProven, Trust::kConvention}) {
+      const auto type = ArgumentOf(*past_, at, *throw_, 1, trust);
+      if (!type || !report_.thrown_type.empty()) continue;
+      report_.thrown_type = messages.TypeName(*type);
+      if (const auto object = ArgumentOf(*past_, at, *throw_, 0, trust))
+        report_.message = messages.ExceptionText(*object, *type);
+    }
   }
   static std::string Example(CodeMode mode) {
     const auto names = GeneralRegisters(mode);
@@ -277,11 +314,11 @@ class Reporter {
     return names.empty() ? address : "--why " + std::string(names.front()) + ", or " + address;
   }
   CodeMode ModeOf(const MachineThread& at) const {
-    return input_.core != nullptr ? input_.core->mode() : at.instruction.mode;
+    return input_.death_core() != nullptr ? input_.death_core()->mode() : at.instruction.mode;
   }
 
-  // Of the register that is asked about, or that the bad address came from, at the end; else of
-  // what the kind of death is about.
+  // Returns the register that the user asks about, or that the bad address came from. Without one,
+  // returns the value that caused this kind of death.
   Result<std::optional<BadValue>> Question(size_t dying) {
     const MachineThread at = input_.machine.At(dying);
     std::string name = options_.why;
@@ -305,9 +342,15 @@ class Reporter {
     }
     if (report_.kind != CrashKind::kSmashedStack) return std::nullopt;
     const std::vector<CrashPlace> frames = FramesOf(input_.session, report_.threads.front().stack);
-    for (size_t i = 1; i < frames.size(); ++i)
-      if (frames[i - 1].function.starts_with("__stack_chk_fail"))
-        return BrokenGuardOf(*past_, at, frames[i].address);
+    // One of these functions may call another one.
+    const auto is_it = [](const CrashPlace& frame) {
+      return frame.function.starts_with("__stack_chk_fail");
+    };
+    const AddressSpace* const space = at.instruction.space;
+    for (size_t i = 1; i < frames.size() && space != nullptr; ++i)
+      if (is_it(frames[i - 1]) && !is_it(frames[i]))
+        return BrokenGuardOf(*past_, at, frames[i].address,
+                             data_names_.AddressOf(*space, "__stack_chk_guard"));
     return std::nullopt;
   }
 
@@ -315,7 +358,8 @@ class Reporter {
     const Result<std::optional<BadValue>> question = Question(dying);
     if (!question) return Fail(question.error());
     if (!*question || !past_) return {};
-    const auto past = past_->Before(input_.machine.At(dying), (*question)->before);
+    const auto past =
+        past_->Before(input_.machine.At(dying), (*question)->before, (*question)->trust);
     if (!past) return {};
     report_.core_contradicts = past->history.contradiction().has_value();
     if (report_.core_contradicts) return {};
@@ -329,22 +373,26 @@ class Reporter {
     for (const values::ChainLink& link : chain.links) why.links.push_back(LinkOf(*past, link));
     if (!why.links.empty())
       TellOldest(dying, why);
-    else if (!of.number && why.value)
-      TellStore(dying, {.address = of.address, .value = *why.value}, (*question)->before, why);
+    else if (!of.number)
+      TellStore(dying, {of.address, why.value, WordBytes()}, (*question)->before, why,
+                (*question)->trust == Trust::kProven);
+    if (!of.number && !why.stored)
+      why.stored = WhoOverwrote(input_, *past_, dying, **question, WordBytes());
     report_.why = std::move(why);
     return {};
   }
-  static std::optional<uint64_t> WordAt(const PastValues::Place& past, uint64_t address) {
+  unsigned WordBytes() const { return TraitsOf(past_->mode()).bits / 8; }
+  std::optional<uint64_t> WordAt(const PastValues::Place& past, uint64_t address) const {
     uint64_t word = 0;
-    for (size_t i = sizeof word; i-- != 0;) {
+    for (size_t i = WordBytes(); i-- != 0;) {
       const auto byte = past.history.Byte(past.point, address + i);
       if (!byte) return std::nullopt;
       word = word << 8 | *byte;
     }
     return word;
   }
-  // What else may have to do with it, where no chain of values leads to an instruction that stored
-  // or computed the bad value.
+  // Lists what else may have caused the death, if no chain of values leads to an instruction that
+  // stored or computed the bad value.
   void TellSuspects(size_t dying) {
     constexpr size_t kMost = 5;
     if (report_.kind == CrashKind::kHeap)
@@ -353,8 +401,10 @@ class Reporter {
                                       CrashKind::kAccess, CrashKind::kWildJump,
                                       CrashKind::kSmashedStack};
     const bool is_of_memory = std::ranges::find(kOfMemory, report_.kind) != kOfMemory.end();
+    // A function that jumped to the library's at its end is no caller of it.
+    const auto& why = report_.why;
     const bool is_told =
-        report_.why && (report_.why->stored || report_.why->end == values::ChainEnd::kConstant);
+        why && ((why->stored && !why->stored->caller) || why->end == values::ChainEnd::kConstant);
     if (is_of_memory && !is_told) report_.returned_last = ReturnedLast(input_, dying, kMost);
   }
 
@@ -376,8 +426,9 @@ class Reporter {
       why.before_ns = clock.Value(end) - clock.Value(tsc);
   }
 
-  void TellStore(size_t dying, const values::StoredValue& wanted, uint64_t loaded, CrashWhy& why) {
-    why.stored = WhoStored(input_, *past_, dying, wanted, loaded);
+  void TellStore(size_t dying, const values::StoredValue& wanted, uint64_t loaded, CrashWhy& why,
+                 bool may_be_proven = true) {
+    why.stored = WhoStored(input_, *past_, dying, wanted, loaded, may_be_proven);
     why.too_many_threads = HasTooManyThreads(input_);
   }
 

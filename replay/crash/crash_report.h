@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What happened before a process died: from its flow, and from its core dump where there is one.
+// Reports what happened before a process died, from its flow and from its core dump.
 //
 // The flow tells where each thread came from, and the core dump what registers and memory held at
 // the end. The value engine (replay/values/) leads from there back to the instructions that gave a
@@ -14,9 +14,11 @@
 #include "flowback/replay/thread_stack.h"
 #include "flowback/session.h"
 #include "replay/crash/core_stack.h"
+#include "replay/crash/doubt.h"
 #include "replay/crash/held_locks.h"
 #include "replay/crash/last_calls.h"
 #include "replay/crash/last_system_calls.h"
+#include "replay/crash/living_dump.h"
 #include "replay/debug/machine.h"
 #include "replay/debug/past_values.h"
 #include "replay/debug/replayed_stacks.h"
@@ -33,6 +35,13 @@ struct CrashPlace {
   uint64_t in_object = 0;  // the offset in that file
   std::string file;        // of the source; empty: not known
   uint32_t line = 0;       // 0: not known
+};
+
+// A function that may have stored what the thread died of.
+struct CrashSuspect {
+  CrashPlace function;  // its first instruction that was seen
+  // Its own last one to memory other than its frame; or, if it has none, its last call.
+  std::optional<CrashPlace> last_store;
 };
 
 // How a fault came about, as far as the signal, the flow and the core dump tell.
@@ -84,6 +93,8 @@ struct CrashStore {
   int32_t tid = -1;
   CrashInstruction instruction;
   bool is_proven = false;  // to be the last one; else as far as is known (WhoStored)
+  // Of a store of the C or C++ library: the place outside of them that called it. Empty: not known.
+  std::optional<CrashPlace> caller{};
 };
 
 struct CrashWhy {
@@ -103,6 +114,13 @@ struct CrashWhy {
   std::optional<uint64_t> before_ns;
 };
 
+// A function that a thread did not leave for so many instructions, up to the end of its flow.
+struct CrashStay {
+  CrashPlace place;  // where it goes on in that function
+  uint64_t instructions = 0;
+  uint64_t tsc = 0;  // of the first of them; 0: not known
+};
+
 struct CrashThread {
   int32_t tid = -1;
   std::string name;
@@ -112,8 +130,8 @@ struct CrashThread {
   ThreadStack stack;
   std::vector<LastCall> calls;                 // that it made or returned from last, by their begin
   std::vector<CrashSystemCall> system_calls;   // that it made last; only with a core dump
-  std::vector<CrashMutex> holds;               // mutexes, likewise
-  std::optional<CrashMutex> waits_for;         // likewise
+  std::vector<CrashMutex> holds;               // mutexes; only with a core dump
+  std::optional<CrashMutex> waits_for;         // a mutex; only with a core dump
   std::vector<CrashPlace> lines;               // of the source that it executed last, in order
   std::vector<CrashInstruction> instructions;  // that it executed last, in order
 };
@@ -145,25 +163,34 @@ struct CrashReport {
   std::optional<CrashPlace> thrown;  // where the exception came from
   bool aborted = false;              // the thread was in abort()
   bool terminated = false;           // it was in std::terminate()
-  // Of kException: the type of what was thrown, and the text that it carries. Empty: not known.
+  // The type of the uncaught exception. Empty: not known, or there is none.
   std::string thrown_type;
-  // What the C library said before it ended the program, or an exception's text. Empty: not known.
+  // The C library's last message, or the exception's text. Empty: not known.
   std::string message;
   uint64_t depth = 0;                   // of the dying thread's stack
   std::optional<CoreStack> core_stack;  // of the dying thread; empty: there is no core dump
-  // Of a stack that overflowed: the functions that call each other again and again, each once, in
-  // the order of the calls. Empty: no such round was found.
+  // If the stack overflowed: the functions that call each other again and again, each once, in the
+  // order of the calls. Empty: no such round was found.
   std::vector<std::string> recursion;
   // Numbers of threads each of which waits for a mutex that the next one holds, the last one for
   // one of the first. Empty: no such round is proven.
   std::vector<size_t> deadlock;
-  CrashFrees frees;                       // of kHeap
-  std::vector<CrashPlace> returned_last;  // where the chain of values does not tell the cause
-  // The signal is one of a failed access, but the instruction's access is to memory that is there.
-  bool refused = false;       // by the processor: it is not aligned, for example
-  bool unexplained = false;   // so, or a process sent the signal
+  CrashFrees frees;                         // of kHeap
+  std::vector<CrashSuspect> returned_last;  // where the chain of values does not tell the cause
+  // An access failed although the memory is there: the processor refused it, for example because it
+  // is not aligned.
+  bool refused = false;
+  // Why it is not known whether an instruction raised the signal or a process sent it.
+  SignalDoubt doubt = SignalDoubt::kNone;
   bool from_outside = false;  // the process did not send itself the signal
   bool has_core = false;
+  // The core dump is of a process that ran on.
+  std::optional<LivingDump> living;
+  // The process hung: it did not die of what it did itself, and the dump was made before.
+  bool hung = false;
+  // If the process did not die of what it did itself: where its first thread stayed. Empty: not
+  // known.
+  std::optional<CrashStay> stay;
   bool core_contradicts = false;  // it is not of this run, or other processes wrote to the memory
 };
 
@@ -173,6 +200,10 @@ struct CrashInput {
   ReplayedStacks& stacks;
   ImageMemory& images;
   const EndCore* core = nullptr;
+  const LivingDump* living = nullptr;  // where the threads stood in such a dump; null: it is none
+
+  // The dump of the process' death; null: there is none.
+  const EndCore* death_core() const { return living == nullptr ? core : nullptr; }
 };
 
 struct CrashOptions {

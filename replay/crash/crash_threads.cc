@@ -132,7 +132,7 @@ Result<CrashThread> ThreadAt(const CrashInput& input, size_t thread, bool at_end
                          : PlaceOf(input.session, at.instruction.space, at.pc, false);
   ThreadCursor cursor = CursorAt(input, thread, at);
   const ThreadCursor::Place place = cursor.place();
-  told.calls = LastCallsBefore(cursor, kWindow, options.last);
+  told.calls = LastCallsBefore(cursor, input.session.functions(), kWindow, options.last);
   cursor.Return(place);
   LastExecuted executed(input.session, options.last);
   executed.Read(cursor);

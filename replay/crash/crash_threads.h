@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What threads did last.
+// Reads what threads did last.
 #pragma once
 
 #include "flowback/base/error.h"
@@ -7,18 +7,19 @@
 
 namespace flowback {
 
-// The machine's thread where the machine stands, or at the end of its flow, with what it executed
-// before. Errors: as ReplayedStacks::At.
+// Describes the machine's thread at the machine's moment, or at the end of its flow, and what it
+// executed before. Errors: as ReplayedStacks::At.
 Result<CrashThread> ThreadAt(const CrashInput& input, size_t thread, bool at_end,
                              const CrashOptions& options);
 
-// A cursor at the end of the machine's thread.
+// Returns a cursor at the end of the machine's thread.
 ThreadCursor EndOf(const CrashInput& input, size_t thread);
 
-// Whether the recording says that the thread ended.
+// Returns whether the recording says that the thread ended.
 bool HasEnded(const Session& session, int32_t tid);
 
-// The stack's frames as places, the innermost first; of each the innermost inlined function.
+// Returns the stack's frames as places, the innermost first. Each place names the innermost inlined
+// function.
 std::vector<CrashPlace> FramesOf(Session& session, const ThreadStack& stack);
 
 }  // namespace flowback

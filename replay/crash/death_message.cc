@@ -10,16 +10,14 @@
 namespace flowback {
 namespace {
 
-constexpr uint64_t kWordSize = 8;
 constexpr size_t kMostText = 1000;
 
 }  // namespace
 
 std::optional<uint64_t> DeathMessages::Word(uint64_t address) const {
   uint64_t word = 0;
-  const size_t size = TraitsOf(core_.mode()).bits / 8;
-  const size_t read = core_.Memory(address, {reinterpret_cast<uint8_t*>(&word), size});
-  return read == size ? std::optional(word) : std::nullopt;
+  const size_t read = core_.Memory(address, {reinterpret_cast<uint8_t*>(&word), word_size_});
+  return read == word_size_ ? std::optional(word) : std::nullopt;
 }
 
 std::string DeathMessages::Text(uint64_t address, size_t most) const {
@@ -39,9 +37,9 @@ std::string DeathMessages::OfLibrary() const {
 }
 
 std::string DeathMessages::MangledType(uint64_t type) const {
-  const auto name = Word(type + kWordSize);
+  const auto name = Word(type, 1);
   std::string text = name ? Text(*name, kMostText) : std::string();
-  // Where types are compared by their address alone, the name begins so.
+  // The compiler marks a type that is compared by its address alone with a star.
   if (text.starts_with('*')) text.erase(0, 1);
   return text;
 }
@@ -58,13 +56,13 @@ std::optional<uint64_t> DeathMessages::BaseOf(uint64_t type) const {
   const auto table = Word(type);
   const auto name = table ? names_.Find(space_, *table) : std::nullopt;
   if (!name || name->symbol != "vtable for __cxxabiv1::__si_class_type_info") return std::nullopt;
-  return Word(type + 2 * kWordSize);
+  return Word(type, 2);
 }
 
-// Of such a class the table of virtual functions has two destructors, then what().
+// The table of virtual functions of such a class has two destructors, then what().
 bool DeathMessages::HasUsualText(uint64_t object) const {
   const auto table = Word(object);
-  const auto what = table ? Word(*table + 2 * kWordSize) : std::nullopt;
+  const auto what = table ? Word(*table, 2) : std::nullopt;
   const std::string name = what ? function_at_(*what) : std::string();
   return name.starts_with("std::runtime_error::what(") ||
          name.starts_with("std::logic_error::what(");
@@ -76,7 +74,7 @@ std::string DeathMessages::ExceptionText(uint64_t object, uint64_t type) const {
   for (int i = 0; i < kMostBases && at; ++i, at = BaseOf(*at)) {
     const std::string name = MangledType(*at);
     if (name != "St13runtime_error" && name != "St11logic_error") continue;
-    const auto text = HasUsualText(object) ? Word(object + kWordSize) : std::nullopt;
+    const auto text = HasUsualText(object) ? Word(object, 1) : std::nullopt;
     return text ? Text(*text, kMostText) : std::string();
   }
   return {};

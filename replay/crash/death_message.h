@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a program's libraries said before they ended it, and what an exception was that nobody
-// caught: read from a core dump's memory.
+// Reads from a core dump's memory what a program's libraries said before they ended it, and the
+// type and text of an exception that nobody caught.
 //
 // Sources: glibc keeps the text of its last message behind the symbol __abort_msg (a size of four
 // bytes, then the text); the Itanium C++ ABI has the layout of type descriptions, and libstdc++'s
@@ -19,28 +19,36 @@
 
 namespace flowback {
 
-// Reads the memory of one process, whose program has 64-bit addresses.
+// Reads the memory of one process.
 class DeathMessages {
  public:
   // `function_at`: the name of the function at an address; empty: not known.
   DeathMessages(const EndCore& core, const AddressSpace& space, DataNames& names,
                 std::function<std::string(uint64_t)> function_at)
-      : core_(core), space_(space), names_(names), function_at_(std::move(function_at)) {}
+      : core_(core),
+        space_(space),
+        names_(names),
+        function_at_(std::move(function_at)),
+        word_size_(TraitsOf(core.mode()).bits / 8) {}
 
-  // The last message with which the C library ended the program, without its line's end. Empty:
-  // there is none, or the dump has not the memory.
+  // Returns the last message of the C library, without the newline. Empty: there is none, or the
+  // dump lacks the memory.
   std::string OfLibrary() const;
-  // The name of a type, by the address of its std::type_info: "std::runtime_error". Empty: the dump
-  // has no such type there.
+  // Returns the name of the type whose std::type_info has that address: "std::runtime_error".
+  // Empty: the dump has no type there.
   std::string TypeName(uint64_t type) const;
-  // The text that what() returns, of an object of that type. Empty: its what() is not that of the
-  // standard library's exceptions with a text, or the dump has not the memory.
+  // Returns the text that what() returns for an object of that type. Empty: the object does not use
+  // the what() of the standard library's exceptions with a text, or the dump lacks the memory.
   std::string ExceptionText(uint64_t object, uint64_t type) const;
 
  private:
   std::optional<uint64_t> Word(uint64_t address) const;
+  // The n-th word behind an address.
+  std::optional<uint64_t> Word(uint64_t address, unsigned number) const {
+    return Word(address + number * word_size_);
+  }
   std::string Text(uint64_t address, size_t most) const;
-  // As the type's description has it: "St13runtime_error".
+  // The mangled name in the type's description: "St13runtime_error".
   std::string MangledType(uint64_t type) const;
   // Whether the object's what() is that of std::runtime_error or std::logic_error.
   bool HasUsualText(uint64_t object) const;
@@ -51,6 +59,7 @@ class DeathMessages {
   const AddressSpace& space_;
   DataNames& names_;
   std::function<std::string(uint64_t)> function_at_;
+  uint64_t word_size_;  // bytes of an address
 };
 
 }  // namespace flowback

@@ -3,6 +3,7 @@
 
 #include <sys/wait.h>
 
+#include "replay/debug/dumped_ends.h"
 #include "replay/debug/end_core.h"
 #include "replay/session/ended_thread.h"
 
@@ -21,7 +22,7 @@ std::optional<size_t> ThreadOf(const ReplayedMachine& machine, int32_t tid) {
 ProcessEnd Completed(const CrashInput& input, const ProcessEnd& noted) {
   ProcessEnd end = noted;
   end.tid = EndedThread(input.session.recording(), noted);
-  const EndCore* const core = input.core;
+  const EndCore* const core = input.death_core();
   const bool is_dumped =
       core != nullptr && core->pid() == end.pid && WIFSIGNALED(end.wait_status) &&
       (core->signal_number() == 0 || core->signal_number() == WTERMSIG(end.wait_status));
@@ -31,17 +32,12 @@ ProcessEnd Completed(const CrashInput& input, const ProcessEnd& noted) {
 
 // Where the recorder noted no ends, the core dump tells who was killed.
 std::optional<DyingThread> FindDumped(const CrashInput& input) {
-  if (input.core == nullptr) return std::nullopt;
-  const int32_t signal = input.core->signal_number();
-  const int32_t tid = input.core->killed_tid();
-  const auto thread = ThreadOf(input.machine, tid);
+  const EndCore* const core = input.death_core();
+  if (core == nullptr) return std::nullopt;
+  const int32_t signal = core->signal_number();
+  const auto thread = ThreadOf(input.machine, core->killed_tid());
   if (!thread || signal <= 0 || signal > kLastSignal) return std::nullopt;
-  DyingThread dumped{.thread = *thread, .end = ProcessEnd()};
-  dumped.end->pid = input.core->pid();
-  dumped.end->tid = tid;
-  dumped.end->wait_status = signal;
-  dumped.end->ip = input.core->Counter(tid);
-  return dumped;
+  return DyingThread{.thread = *thread, .end = EndByDump(*core)};
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which thread a process died in.
+// Finds the thread in which a process died.
 #pragma once
 
 #include <cstddef>
@@ -12,10 +12,11 @@ namespace flowback {
 
 struct DyingThread {
   size_t thread = 0;              // of the machine
-  std::optional<ProcessEnd> end;  // of the process; its tid is -1 where nobody tells which one died
+  std::optional<ProcessEnd> end;  // of the process; its tid is -1 if the thread is not known
 };
 
-// The thread that a signal killed; else the one whose end the recording has, else the first.
+// Returns the thread that a signal killed. If there is none, returns a thread whose end was
+// recorded, else the first one.
 DyingThread FindDying(const CrashInput& input);
 
 }  // namespace flowback

@@ -43,7 +43,9 @@ Status TellEndStack(const CrashInput& input, size_t dying, bool has_code, CrashR
     if (!before) return Fail(before.error());
     thread.stack = **before;
   }
-  if (input.core == nullptr || !last) return {};
+  const bool is_dumped = input.core != nullptr &&
+                         input.core->IsAtEnd(thread.tid, input.machine.thread(dying).instructions);
+  if (!is_dumped || !last) return {};
   const CodeMode mode = last->instruction.mode;
   if (const auto handler = UnseenHandlerOf(*input.core, thread.tid, thread.stack, mode)) {
     thread.stack.frames.insert(thread.stack.frames.begin(), *handler);

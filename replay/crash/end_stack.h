@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The dying thread's call stack where the flow's end alone does not show it: behind a return to
-// where no code is, and in a signal's handler of which nothing executed. Beside it the core dump's.
+// Completes the dying thread's call stack if the flow's end alone does not show it: behind a return
+// to an address without code, and in a signal handler that executed nothing. Compares it with the
+// core dump's stack.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +23,7 @@ struct LastInstruction {
 // Empty: the flow ends with a loss, or has none.
 std::optional<LastInstruction> LastInstructionOf(const CrashInput& input, size_t thread);
 
-// Mends the stack of the report's first thread, the machine's `dying`, and compares it with the
+// Completes the stack of the report's first thread, the machine's `dying`, and compares it with the
 // core dump's. `has_code`: where the thread stood at its end. Errors: as ReplayedStacks::At.
 Status TellEndStack(const CrashInput& input, size_t dying, bool has_code, CrashReport& report);
 

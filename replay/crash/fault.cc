@@ -80,7 +80,7 @@ class AccessReader {
     return address ? std::optional(*address & TraitsOf(mode_).address_mask) : std::nullopt;
   }
 
-  // The step whose access failed: by its address where that is known, else the first one.
+  // Returns the step whose access failed, by its address if that is known, else the first one.
   const MachineStep* FindFailed() const {
     const MachineStep* first = nullptr;
     for (const MachineStep& step : effects_.steps) {
@@ -99,8 +99,8 @@ class AccessReader {
     const size_t index = Add(memory.index.number, true);
     if (!access_.culprit || IsLikelier(index, *access_.culprit)) access_.culprit = index;
   }
-  // Of two registers that make a bad address the one is to blame that is no pointer, or, where the
-  // base is one, the index.
+  // Two registers make the bad address. The one that is no pointer is to blame; if the base is a
+  // pointer, it is the index.
   bool IsLikelier(size_t index, size_t base) const {
     const auto& value = access_.operands[base].value;
     constexpr uint64_t kLeastPointer = 0x10000;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The instruction that raised a fault: what it reads, and whether it wrote.
+// Describes the instruction that raised a fault: what it reads, and whether it wrote.
 #pragma once
 
 #include <cstdint>
@@ -30,8 +30,8 @@ struct FaultAccess {
   std::optional<size_t> culprit;
 };
 
-// `code`: the instruction's bytes, and more; it is at `address`. `failed`: the address that could
-// not be accessed, if that is known. `core` may be null. Empty: no such instruction is known.
+// `code`: the bytes from the instruction on, which is at `address`. `failed`: the address that
+// could not be accessed, if it is known. `core` may be null. Empty: the instruction is not known.
 std::optional<FaultAccess> AccessOf(Bytes code, uint64_t address, CodeMode mode,
                                     std::optional<uint64_t> failed, const EndCore* core,
                                     int32_t tid);

@@ -29,6 +29,9 @@ bool LocksMutex(std::string_view function) {
   constexpr std::array<std::string_view, 4> kNames = {"pthread_mutex_lock", "pthread_mutex_trylock",
                                                       "pthread_mutex_timedlock",
                                                       "pthread_mutex_clocklock"};
+  // A call whose address the loader has yet to look up enters by its stub.
+  constexpr std::string_view kStub = "@plt";
+  if (function.ends_with(kStub)) function.remove_suffix(kStub.size());
   return std::ranges::find(kNames, OuterName(function)) != kNames.end();
 }
 

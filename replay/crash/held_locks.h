@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Which mutexes a thread holds, and which one it waits for, by what a core dump has of them.
+// Finds in a core dump which mutexes a thread holds, and which one it waits for.
 //
-// Of a mutex of POSIX threads glibc keeps the owner's thread number eight bytes behind its begin.
-// Where the thread waits for it in the kernel, the argument of the system call is its address;
-// where it locked it, the argument of pthread_mutex_lock is, as far as the value engine proves it.
-// A mutex that was locked longer ago than the instructions that are looked at, and that nobody
-// waits for, is not found.
+// glibc stores the owner's thread number eight bytes behind the beginning of a POSIX mutex. The
+// mutex's address is the argument of the system call in which a thread waits for it, and the
+// argument of the call of pthread_mutex_lock that locked it, as far as the value engine proves that
+// argument. A mutex that nobody waits for is missed if it was locked before the instructions that
+// are searched.
 #pragma once
 
 #include <cstdint>
@@ -24,29 +24,29 @@ namespace flowback {
 
 struct CrashMutex {
   uint64_t address = 0;
-  std::string name{};  // by the program's symbols: "queue+0x10"; empty: none covers it
+  std::string name{};  // by the program's symbols: "queue+0x10"; empty: no symbol covers it
   int32_t owner = 0;   // the thread that holds it
-  // The call that locked it last, for one that the thread holds; 0: it is not proven.
+  // The call in which the owner locked it last; 0: not proven.
   uint64_t site = 0;
   const AddressSpace* space = nullptr;
 };
 
-// Whether a function of that name locks a mutex, given its address.
+// Returns whether a function of that name locks the mutex whose address is its first argument.
 bool LocksMutex(std::string_view function);
 
-// What is known of calls. Values are empty where they are not proven.
+// Facts about calls. A value that is not proven is empty.
 struct CallFacts {
   std::function<std::string(const LastCall&)> name_of;  // of the function
   std::function<std::optional<uint64_t>(const LastCall&)> argument_of;
   std::function<std::optional<uint64_t>(const LastCall&)> result_of;
 };
 
-// The mutexes that `calls` locked and that the dump says the thread holds, each once.
+// Returns the mutexes that `calls` locked and that the thread holds in the dump, each once.
 std::vector<CrashMutex> HeldMutexes(int32_t tid, const std::vector<LastCall>& calls,
                                     const EndCore& core, const CallFacts& facts);
 
-// The mutex that a thread waits for whose last system call is `last`. REQUIRES: the thread is in a
-// function that locks a mutex. Empty: it waits for none that a thread holds, or for what is not
+// Returns the mutex that a thread waits for, by its last system call. REQUIRES: the thread is in a
+// function that locks a mutex. Empty: no thread holds what it waits for, or the address is not
 // proven.
 std::optional<CrashMutex> AwaitedMutex(const CrashSystemCall& last, const EndCore& core);
 

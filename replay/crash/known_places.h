@@ -9,7 +9,7 @@
 
 namespace flowback {
 
-// Of one process' address space.
+// Belongs to one process' address space.
 class KnownPlaces {
  public:
   explicit KnownPlaces(Session& session) : session_(session) {}

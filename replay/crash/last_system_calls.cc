@@ -2,11 +2,12 @@
 #include "replay/crash/last_system_calls.h"
 
 #include <algorithm>
-#include <array>
+#include <span>
 #include <string_view>
 #include <utility>
 
 #include "base/linux_call_names.h"
+#include "replay/values/kernel_calls.h"
 
 namespace flowback {
 namespace {
@@ -22,33 +23,59 @@ constexpr CallShape kShapes[] = {
 #include "replay/crash/system_call_shapes.def"
 };
 
-bool IsSystemCall(const values::PathInstruction& one) {
-  return one.mode == CodeMode::kX86_64 && one.length == 2 && one.bytes[0] == 0x0f &&
-         one.bytes[1] == 0x05;
+// Calls of 32-bit x86 that pass a number of 64 bits in two registers, or all arguments in memory.
+constexpr CallShape kShapes32[] = {
+    {"mmap", "p"},         {"select", "p"},        {"pread64", "dpnnn"},
+    {"pwrite64", "dtnnn"}, {"ftruncate64", "dnn"}, {"_llseek", "dnnpx"},
+};
+
+std::string_view ShapeOf(std::string_view name, CodeMode mode, bool& is_known) {
+  const auto find = [&](std::span<const CallShape> shapes) {
+    const auto shape = std::ranges::find(shapes, name, &CallShape::name);
+    if (shape == shapes.end()) return std::string_view();
+    is_known = true;
+    return shape->arguments;
+  };
+  is_known = false;
+  if (mode == CodeMode::kX86_32)
+    if (const std::string_view own = find(kShapes32); is_known) return own;
+  return find(kShapes);
+}
+
+LinuxAbi AbiOf(CodeMode mode) {
+  if (mode == CodeMode::kAArch64) return LinuxAbi::kAArch64;
+  return mode == CodeMode::kX86_32 ? LinuxAbi::kI386 : LinuxAbi::kX86_64;
+}
+
+// Of the instruction that makes the call.
+uint64_t LengthOf(const values::PathInstruction& one) {
+  constexpr uint64_t kTrap = 2;  // INT 80h
+  return one.then_traps ? kTrap : one.length;
 }
 
 class CallReader {
  public:
   CallReader(const values::ValueHistory& history, size_t point, std::optional<uint64_t> last_number)
-      : history_(history), point_(point), last_number_(last_number) {}
+      : history_(history), mode_(history.path().mode), point_(point), last_number_(last_number) {}
 
   void Read(CrashSystemCall& call) const {
-    auto number = history_.Register(point_, 0);
+    auto number = history_.CallRegister(point_, values::CallNumber(mode_));
     const bool is_last = point_ + 1 == history_.path().instructions.size();
     if (!number && is_last) number = last_number_;
-    if (number) call.name = LinuxCallName(static_cast<uint32_t>(*number), LinuxAbi::kX86_64);
+    if (number) call.name = LinuxCallName(static_cast<uint32_t>(*number), AbiOf(mode_));
     // Where a signal's handler ran next, the call's own return is not seen, and what rt_sigreturn
     // leaves is of the code that the signal interrupted.
     const std::vector<values::PathInstruction>& path = history_.path().instructions;
-    call.has_returned = point_ + 1 < path.size() && call.name != "rt_sigreturn" &&
-                        path[point_ + 1].address == path[point_].address + path[point_].length;
-    if (const auto result = history_.Register(point_ + 1, 0); result && call.has_returned)
-      call.result = static_cast<int64_t>(*result);
-    const auto* const shape = std::ranges::find(kShapes, call.name, &CallShape::name);
-    if (shape == std::end(kShapes)) return;
-    call.has_shape = true;
-    for (size_t i = 0; i < shape->arguments.size(); ++i)
-      call.arguments.push_back({.kind = shape->arguments[i], .value = Argument(i)});
+    call.has_returned = point_ + 1 < path.size() && !call.name.ends_with("sigreturn") &&
+                        path[point_ + 1].address == call.address + LengthOf(path[point_]);
+    const auto result = history_.CallResult(point_);
+    if (result && call.has_returned) call.result = static_cast<int64_t>(Signed(*result));
+    const std::string_view shape = ShapeOf(call.name, mode_, call.has_shape);
+    for (size_t i = 0; i < shape.size(); ++i) {
+      auto value = Argument(i);
+      if (value && shape[i] == 'n') value = Signed(*value);
+      call.arguments.push_back({.kind = shape[i], .value = value});
+    }
     for (size_t i = 0; i < call.arguments.size(); ++i) {
       const bool is_sized = call.arguments[i].kind == 't';
       if (is_sized && i + 1 < call.arguments.size())
@@ -60,8 +87,12 @@ class CallReader {
 
  private:
   std::optional<uint64_t> Argument(size_t n) const {
-    constexpr std::array<const char*, 6> kRegisters = {"rdi", "rsi", "rdx", "r10", "r8", "r9"};
-    return history_.Register(point_, *FollowedRegister(CodeMode::kX86_64, kRegisters[n]));
+    const auto registers = values::CallArguments(mode_);
+    return n < registers.size() ? history_.CallRegister(point_, registers[n]) : std::nullopt;
+  }
+  // A register of 32 bits as the number that it is.
+  uint64_t Signed(uint64_t value) const {
+    return values::SignExtended(value, TraitsOf(mode_).bits);
   }
   // `size`: empty: a zero ends the text.
   void ReadText(CrashCallArgument& argument, std::optional<uint64_t> size) const {
@@ -78,6 +109,7 @@ class CallReader {
   }
 
   const values::ValueHistory& history_;
+  const CodeMode mode_;
   const size_t point_;
   const std::optional<uint64_t> last_number_;
 };
@@ -89,9 +121,11 @@ std::vector<CrashSystemCall> LastSystemCalls(const PastValues::Place& place, siz
   const std::vector<values::PathInstruction>& path = place.history.path().instructions;
   std::vector<CrashSystemCall> calls;
   for (size_t point = place.point; point-- > 0 && calls.size() < most;) {
-    if (!IsSystemCall(path[point])) continue;
-    CrashSystemCall call{
-        .number = place.first + point, .address = path[point].address, .space = place.space};
+    if (!place.history.MakesCall(point)) continue;
+    const values::PathInstruction& one = path[point];
+    CrashSystemCall call{.number = place.first + point,
+                         .address = one.then_traps ? one.next : one.address,
+                         .space = place.space};
     CallReader(place.history, point, last_number).Read(call);
     calls.push_back(std::move(call));
   }

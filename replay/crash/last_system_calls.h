@@ -32,7 +32,7 @@ struct CrashSystemCall {
 };
 
 // At most so many of those among the instructions that the place's history has, in their order.
-// Only x86-64's `syscall`. `last_number`: of the call at the path's end, as the dump has it.
+// `last_number`: of the call at the path's end, as the dump has it.
 std::vector<CrashSystemCall> LastSystemCalls(const PastValues::Place& place, size_t most,
                                              std::optional<uint64_t> last_number);
 

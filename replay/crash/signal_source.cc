@@ -14,7 +14,7 @@ SignalSource SourceOf(const EndCore* core, int signal) {
   source.is_known = true;
   source.was_sent = code <= 0;
   source.has_address = code > 0 && code != SI_KERNEL;
-  // What a timer or a message queue sends has other numbers there.
+  // The field holds other numbers if a timer or a message queue sent the signal.
   constexpr std::array<int32_t, 3> kOfProcesses = {SI_USER, SI_QUEUE, SI_TKILL};
   source.from_outside = std::ranges::find(kOfProcesses, code) != kOfProcesses.end() &&
                         core->signal_sender() != core->pid();

@@ -7,9 +7,12 @@
 #include <string_view>
 #include <utility>
 
+#include "decode/instruction/effects.h"
+#include "flowback/decode/code_image.h"
 #include "replay/crash/crash_kind.h"
 #include "replay/crash/crash_threads.h"
 #include "replay/crash/known_places.h"
+#include "replay/crash/passed_values.h"
 
 namespace flowback {
 namespace {
@@ -26,13 +29,12 @@ bool IsFree(std::string_view name) {
 
 std::vector<LastCall> CallsOf(const CrashInput& input, size_t dying) {
   ThreadCursor cursor = EndOf(input, dying);
-  return LastCallsBefore(cursor, kCallWindow, SIZE_MAX);
+  return LastCallsBefore(cursor, input.session.functions(), kCallWindow, SIZE_MAX);
 }
 
 std::optional<uint64_t> BlockOf(PastValues* past, const MachineThread& thread,
                                 const LastCall& call) {
-  const char* const argument = thread.instruction.mode == CodeMode::kAArch64 ? "x0" : "rdi";
-  return past == nullptr ? std::nullopt : past->RegisterBefore(thread, call.number, argument);
+  return past == nullptr ? std::nullopt : ArgumentOf(*past, thread, call, 0);
 }
 
 bool IsAllocation(std::string_view name) {
@@ -43,8 +45,7 @@ bool IsAllocation(std::string_view name) {
 // Whether the call may have returned the block: any call may allocate it, by a jump at its end.
 bool MayReturn(PastValues& past, const MachineThread& thread, const LastCall& call, uint64_t block,
                std::string_view name) {
-  const char* const result = thread.instruction.mode == CodeMode::kAArch64 ? "x0" : "rax";
-  const auto returned = past.RegisterBefore(thread, call.end_number, result);
+  const auto returned = ResultOf(past, thread, call);
   if (name.contains("memalign") || !returned) return IsAllocation(name);
   return *returned == block;
 }
@@ -61,6 +62,40 @@ uint64_t AllocatedAt(PastValues& past, const MachineThread& thread, KnownPlaces&
       last = call.end_number;
   }
   return last;
+}
+
+// Whether the function does nothing but copy its return address to a register, as 32-bit code calls
+// one to know where it is: mov (%esp), REGISTER; ret.
+bool TellsItsPlace(const AddressSpace& space, uint64_t entry) {
+  std::array<uint8_t, 4> code{};
+  return space.Read(entry, code.data(), code.size()) == code.size() && code[0] == 0x8b &&
+         (code[1] & 0xc7) == 0x04 && code[2] == 0x24 && code[3] == 0xc3;
+}
+
+// Returns the address of the call's own last store to memory other than its frame; if it has none,
+// of the last instruction by which it went to another function, as to memset; 0: there is neither.
+uint64_t LastStoreOf(const CrashInput& input, size_t dying, const LastCall& call) {
+  if (call.space == nullptr) return 0;
+  const FunctionPiece own = input.session.functions().Find(call.space, call.entry);
+  ThreadCursor cursor = EndOf(input, dying);
+  cursor.ToInstruction(call.end_number);
+  uint64_t left_at = 0;
+  for (uint64_t left = kCallWindow; left != 0 && cursor.Previous(); --left) {
+    if (cursor.kind() != ThreadCursor::Kind::kInstruction) continue;
+    if (cursor.number() < call.number) break;
+    const CursorInstruction& at = cursor.instruction();
+    if (!own.Holds(at.address) || at.space != call.space) continue;
+    std::array<uint8_t, 16> code{};
+    const size_t size = call.space->Read(at.address, code.data(), code.size());
+    MemoryTraits traits;
+    if (MemoryTraitsOf(Bytes(code.data(), size), at.mode, traits) &&
+        (traits.stores || traits.atomic))
+      return at.address;
+    const bool leaves = at.last_of_run && at.exit == BlockExit::kTaken && !own.Holds(at.next) &&
+                        at.last != InstructionClass::kReturn;
+    if (leaves && left_at == 0) left_at = at.address;
+  }
+  return left_at;
 }
 
 }  // namespace
@@ -92,20 +127,26 @@ CrashFrees FreesBefore(const CrashInput& input, size_t dying, PastValues* past,
   return frees;
 }
 
-std::vector<CrashPlace> ReturnedLast(const CrashInput& input, size_t dying, size_t most) {
+std::vector<CrashSuspect> ReturnedLast(const CrashInput& input, size_t dying, size_t most) {
   KnownPlaces places(input.session);
   std::vector<LastCall> calls = CallsOf(input, dying);
-  std::erase_if(calls, [](const LastCall& call) { return !call.has_returned; });
+  std::erase_if(calls, [](const LastCall& call) { return call.is_open(); });
   std::ranges::sort(calls, std::ranges::greater{}, &LastCall::end_number);
-  std::vector<CrashPlace> functions;
+  std::vector<CrashSuspect> suspects;
   for (const LastCall& call : calls) {
     const CrashPlace& place = places.Of(call.space, call.entry);
     if (IsOfEnding(place) || place.object.empty() || place.function.ends_with("@plt")) continue;
-    const auto is_it = [&](const CrashPlace& one) { return one.address == place.address; };
-    if (std::ranges::none_of(functions, is_it)) functions.push_back(place);
-    if (functions.size() == most) break;
+    if (call.space != nullptr && TellsItsPlace(*call.space, call.entry)) continue;
+    const auto is_it = [&](const CrashSuspect& one) {
+      return one.function.address == place.address;
+    };
+    if (std::ranges::any_of(suspects, is_it)) continue;
+    suspects.push_back({.function = place, .last_store = {}});
+    if (const uint64_t store = LastStoreOf(input, dying, call); store != 0)
+      suspects.back().last_store = places.Of(call.space, store);
+    if (suspects.size() == most) break;
   }
-  return functions;
+  return suspects;
 }
 
 }  // namespace flowback

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the dying thread did before that may have to do with its death, where no value proves it:
-// blocks that it freed, and functions that it returned from.
+// Lists what the dying thread did before and what may have caused its death without a proof: blocks
+// that it freed, and functions that it returned from.
 #pragma once
 
 #include <cstddef>
@@ -12,13 +12,15 @@
 
 namespace flowback {
 
-// The calls that freed memory before the one in which the allocator ended the thread, the latest
-// first. Where the library's message says that a block was freed twice, and that block is proven:
-// those of the same block alone, if it was not allocated again since. `past` may be null.
+// Returns the calls that freed memory before the call in which the allocator ended the thread, the
+// latest first. If the library's message says that a block was freed twice, and the block's address
+// is proven, returns only the calls that freed this block since it was allocated. `past` may be
+// null.
 CrashFrees FreesBefore(const CrashInput& input, size_t dying, PastValues* past,
                        std::string_view message);
 
-// Functions outside of the C and C++ libraries that returned last, the latest first, each once.
-std::vector<CrashPlace> ReturnedLast(const CrashInput& input, size_t dying, size_t most);
+// Returns the functions outside of the C and C++ libraries that returned last or were left by a
+// jump further out, the latest first, each once, with the last store of that call.
+std::vector<CrashSuspect> ReturnedLast(const CrashInput& input, size_t dying, size_t most);
 
 }  // namespace flowback

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a core dump's values tell of a thread: its system calls, the mutexes that it holds and the
-// one that it waits for.
+// Takes from a core dump's values a thread's system calls, the mutexes that it holds and the mutex
+// that it waits for.
 #pragma once
 
 #include <cstddef>
@@ -19,21 +19,24 @@ class ThreadValues {
   ThreadValues(const CrashInput& input, PastValues& past, DataNames& names)
       : input_(input), past_(past), names_(names) {}
 
-  // Fills in what is proven at the end of the machine's thread; `last` system calls at most.
+  // Fills in what is proven at the end of the machine's thread, with at most `last` system calls.
   void Tell(size_t thread, size_t last, CrashThread& told);
 
  private:
-  void TellMutexes(size_t thread, const PastValues::Place& place, CrashThread& told);
+  // What the thread waited for in the dump of a process that ran on.
+  void TellDumpedWait(size_t thread, CrashThread& told);
+  // `end`: the number of the thread's instructions before the place.
+  void TellMutexes(size_t thread, const PastValues::Place& place, uint64_t end, CrashThread& told);
 
   const CrashInput& input_;
   PastValues& past_;
   DataNames& names_;
 };
 
-// The cursor's time before the n-th instruction of a machine's thread; 0: it is not known.
+// Returns the cursor's time before the n-th instruction of a machine's thread; 0: not known.
 uint64_t TimeOf(const CrashInput& input, size_t thread, uint64_t number);
 
-// The name of data with its offset: "queue+0x10"; empty: no symbol covers it.
+// Returns the name of data with its offset: "queue+0x10"; empty: no symbol covers the address.
 std::string DataNameOf(DataNames& names, const AddressSpace& space, uint64_t address);
 
 }  // namespace flowback

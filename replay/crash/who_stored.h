@@ -1,30 +1,40 @@
 // SPDX-License-Identifier: MIT
-// Which thread stored a value that the dying one loaded.
+// Finds the thread that stored a value which the dying thread loaded.
 //
-// The store that wrote to the bytes last is told of: each thread's last write there is looked for,
-// and what may have written there counts as a write. It is proven where the bounds of the writes'
-// times do not meet. Else it goes by the most likely times, and takes it that no stack pointer of
-// unknown value points at the bytes: the result says so (CrashStore::is_proven).
+// The search takes each thread's last write to the bytes, and counts everything that may have
+// written there as a write. The youngest of these writes is the answer. It is proven if the bounds
+// of the writes' times do not overlap. If they overlap, the most likely times decide; functions
+// are taken to keep to the calling convention, and a stack pointer of unknown value to point
+// elsewhere: then CrashStore::is_proven is false.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 
+#include "replay/crash/bad_value.h"
 #include "replay/crash/crash_report.h"
 #include "replay/debug/past_values.h"
 
 namespace flowback {
 
-// So many threads beside the dying one are looked at. Of a process with more, nobody is told.
-inline constexpr size_t kMostStoringThreads = 8;
+// So many threads beside the dying one are searched. If there are more, the result is empty.
+inline constexpr size_t kMostStoringThreads = 31;
 
-// `loaded`: the number of the dying thread's instruction ahead of which the value was there. Empty:
-// none is proven.
+// `loaded`: the number of the dying thread's instruction ahead of which the value was there.
+// `may_be_proven`: the value's address is. Empty: no store is known to be the last one.
 std::optional<CrashStore> WhoStored(const CrashInput& input, PastValues& past, size_t dying,
-                                    const values::StoredValue& wanted, uint64_t loaded);
+                                    const values::StoredValue& wanted, uint64_t loaded,
+                                    bool may_be_proven);
 
-// Whether the process had so many threads that it was not looked who stored the value.
+// Who overwrote the guard of a frame, by elimination: of all that executed since the frame had it,
+// one store alone, or the stores of one stay in a function, may have. Only of a process with one
+// thread. What the loader does while it looks up a function is taken to be innocent where the
+// result is not proven.
+std::optional<CrashStore> WhoOverwrote(const CrashInput& input, PastValues& past, size_t dying,
+                                       const BadValue& guard, unsigned bytes);
+
+// Returns whether the process had more threads than are searched.
 bool HasTooManyThreads(const CrashInput& input);
 
 }  // namespace flowback

@@ -97,10 +97,16 @@ bool EndCore::IsPrivate(uint64_t address) const {
   if (IsNearThreadPointer(address)) return false;
   const CoreMappedFile* file = core_.FileAt(address);
   if (file != nullptr) return code_files_.contains(file->path);
-  const bool is_emulators = core_.files.empty() && signal_.empty();
-  if (is_emulators || thread_pointers_.size() == registers_.size()) return true;
+  if (IsEmulators() || thread_pointers_.size() == registers_.size()) return true;
   const CoreSegment* segment = core_.SegmentAt(address);
   return segment != nullptr && std::ranges::binary_search(stacks_, segment->address);
+}
+
+std::optional<bool> EndCore::IsWritable(uint64_t address) const {
+  const CoreSegment* segment = core_.SegmentAt(address);
+  if (segment == nullptr) return std::nullopt;
+  const bool is_told = segment->writable || !segment->executable || !IsEmulators();
+  return is_told ? std::optional(segment->writable) : std::nullopt;
 }
 
 // A damaged dump may tell of tens of thousands of threads.
@@ -134,19 +140,33 @@ uint64_t EndCore::signal_address() const {
 }
 
 bool EndCore::IsOfDeath(const Recording& recording) const {
+  constexpr std::array kDumping = {SIGQUIT, SIGILL,  SIGTRAP, SIGABRT, SIGBUS,
+                                   SIGFPE,  SIGSEGV, SIGSYS,  SIGXCPU, SIGXFSZ};
+  const auto dumps = [&](int number) {
+    return std::ranges::find(kDumping, number) != kDumping.end();
+  };
   const auto place = Counter(killed_tid_);
   const int32_t signal = signal_number();
   // Not every recorder notes how processes end: then the dump itself must tell of a death.
   const auto is_ours = [this](const ProcessEnd& end) { return end.pid == pid(); };
-  if (std::ranges::none_of(recording.process_ends, is_ours)) {
-    constexpr std::array kDumping = {SIGQUIT, SIGILL, SIGABRT, SIGBUS, SIGFPE,
-                                     SIGSEGV, SIGSYS, SIGXCPU, SIGXFSZ};
-    return std::ranges::find(kDumping, signal) != kDumping.end();
-  }
+  if (std::ranges::none_of(recording.process_ends, is_ours)) return dumps(signal);
   return std::ranges::any_of(recording.process_ends, [&](const ProcessEnd& end) {
-    return end.pid == pid() && WIFSIGNALED(end.wait_status) && (!end.ip || end.ip == place) &&
-           (signal == 0 || signal == WTERMSIG(end.wait_status));
+    if (end.pid != pid() || !WIFSIGNALED(end.wait_status)) return false;
+    const int killed_by = WTERMSIG(end.wait_status);
+    return dumps(killed_by) && (!end.ip || end.ip == place) && (signal == 0 || signal == killed_by);
   });
+}
+
+void EndCore::SetLiving(std::map<int32_t, uint64_t> places, bool keeps_memory) {
+  living_ = true;
+  places_ = std::move(places);
+  keeps_memory_ = keeps_memory;
+}
+
+std::optional<uint64_t> EndCore::PlaceOf(int32_t tid, uint64_t instructions) const {
+  if (!living_) return instructions;
+  const auto place = places_.find(tid);
+  return place == places_.end() ? std::nullopt : std::optional(place->second);
 }
 
 void EndCore::NumberThreadAs(const Recording& recording) {

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
-// A core dump of the replayed process: registers and memory as they were when it died.
+// A core dump of the replayed process: registers and memory as they were when it died, or when a
+// debugger copied them.
 //
 // They are those of a thread's place only where the thread stands at the dump's program counter at
 // the end of the recording: a flow that ends elsewhere may be followed by more that ran. The
-// recording must tell that a signal killed the process, too (IsOfDeath).
+// recording must tell that a signal killed the process, too (IsOfDeath). A debugger's dump of a
+// process that ran on (gcore) shows a thread at the place of its flow that SetLiving names.
 #pragma once
 
 #include <cstddef>
@@ -33,10 +35,14 @@ class EndCore {
 
   int32_t pid() const { return core_.pid; }
   size_t threads() const { return core_.tids.size(); }
+  const std::vector<int32_t>& tids() const { return core_.tids; }
   CodeMode mode() const { return core_.mode; }
   // Whether only the process itself wrote to the memory, and whether the dump has it: see
   // replay/debug/past_values.h. What processes share counts as private in QEMU's dumps.
   bool IsPrivate(uint64_t address) const;
+  // Whether the process could write to the memory. Empty: the dump does not tell. QEMU takes the
+  // permission away from memory whose code it has translated.
+  std::optional<bool> IsWritable(uint64_t address) const;
   // By the name that gdb gives it. Empty: the dump has no such thread or register.
   std::optional<uint64_t> Register(int32_t tid, std::string_view name) const;
   std::optional<uint64_t> Counter(int32_t tid) const { return Register(tid, layout_->counter); }
@@ -58,6 +64,19 @@ class EndCore {
   // same program counter: the recording tells of the same death, or, where it does not tell how the
   // process ended, the dump tells of a signal that makes the kernel write one.
   bool IsOfDeath(const Recording& recording) const;
+  // The process ran on behind the dump. `places`: ahead of which of its instructions each thread
+  // stood then, as far as that is proven. `keeps_memory`: no recorded instruction executed behind
+  // the dump's moment while the threads stand there.
+  void SetLiving(std::map<int32_t, uint64_t> places, bool keeps_memory);
+  bool is_living() const { return living_; }
+  // The same as a number, of a thread that executed so many instructions in all. Empty: not proven.
+  std::optional<uint64_t> PlaceOf(int32_t tid, uint64_t instructions) const;
+  // Whether the dump has the thread as it was at the end of its flow.
+  bool IsAtEnd(int32_t tid, uint64_t instructions) const {
+    return PlaceOf(tid, instructions) == instructions;
+  }
+  // Whether the dump's memory is that of the threads' places.
+  bool keeps_memory() const { return !living_ || keeps_memory_; }
   // Takes the dump's only thread for the one whose death the recording notes at the same program
   // counter. QEMU gives the thread of a forked process the number of the one that forked it.
   void NumberThreadAs(const Recording& recording);
@@ -71,6 +90,7 @@ class EndCore {
   void ReadNotes(Bytes notes);
   void ReadThreadPointer(uint32_t type, Bytes content, int32_t tid);
   uint64_t SignalUnion() const;  // where what depends on the signal begins in its siginfo
+  bool IsEmulators() const { return core_.files.empty() && signal_.empty(); }
   void FindPrivateMemory();
   // Where thread-local variables and what the kernel writes for a thread may be.
   bool IsNearThreadPointer(uint64_t address) const;
@@ -85,6 +105,9 @@ class EndCore {
   std::vector<uint64_t> stacks_;        // addresses of the memory of the threads' stacks, sorted
   std::set<std::string> code_files_;    // programs and libraries
   std::map<int32_t, Bytes> registers_;  // by thread, as the kernel's struct has them
+  bool living_ = false;
+  bool keeps_memory_ = false;
+  std::map<int32_t, uint64_t> places_;  // where it is living
 };
 
 }  // namespace flowback

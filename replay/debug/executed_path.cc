@@ -2,6 +2,7 @@
 #include "replay/debug/executed_path.h"
 
 #include <algorithm>
+#include <array>
 
 #include "base/kernel_address.h"
 #include "flowback/replay/thread_cursor.h"
@@ -33,7 +34,8 @@ Between MeaningOf(const ThreadCursor& cursor) {
 
 class PathReader {
  public:
-  PathReader(uint64_t end_address, bool shared) : shared_(shared) {
+  // `is_last`: the thread executes nothing behind the end.
+  PathReader(uint64_t end_address, bool is_last, bool shared) : is_last_(is_last), shared_(shared) {
     result_.path.end_address = end_address;
   }
 
@@ -54,6 +56,16 @@ class PathReader {
   }
 
  private:
+  // Whether control came to where it did by INT 80h.
+  bool Traps(const values::PathInstruction& one, const AddressSpace& space) const {
+    constexpr std::array<uint8_t, 2> kTrap = {0xcd, 0x80};
+    const auto& later = result_.path.instructions;
+    const uint64_t came_to = later.empty() ? result_.path.end_address : later.back().address;
+    std::array<uint8_t, kTrap.size()> code{};
+    return one.mode == CodeMode::kX86_32 && one.next != 0 && came_to == one.next + kTrap.size() &&
+           space.Read(one.next, code.data(), code.size()) == code.size() && code == kTrap;
+  }
+
   bool Add(const CursorInstruction& executed) {
     auto& instructions = result_.path.instructions;
     if (executed.space == nullptr || IsKernelAddress(executed.address)) return false;
@@ -66,8 +78,10 @@ class PathReader {
     const size_t read = executed.space->Read(one.address, one.bytes.data(), one.bytes.size());
     if (read < one.length) return false;
     // What is told behind the last instruction is how the thread died. No more of it executed.
-    if (instructions.empty())
+    if (instructions.empty() && is_last_)
       between_ = between_ == Between::kAllMayChange ? between_ : Between::kNothing;
+    one.then_traps = Traps(one, *executed.space);
+    if (one.then_traps && between_ == Between::kMemoryMayChange) between_ = Between::kNothing;
     if (shared_) between_ = std::max(between_, Between::kOthersMayWrite);
     (instructions.empty() ? result_.path.before_end : instructions.back().before) = between_;
     between_ = executed.in_transaction ? Between::kAllMayChange : Between::kNothing;
@@ -77,15 +91,18 @@ class PathReader {
 
   ThreadPath result_;
   Between between_ = Between::kNothing;
-  bool shared_;
+  const bool is_last_;
+  const bool shared_;
 };
 
 }  // namespace
 
-ThreadPath LastPathOf(FlowIndex& index, const IndexedThread& thread, uint64_t end_address,
+ThreadPath LastPathOf(FlowIndex& index, const IndexedThread& thread, const PathEnd& end,
                       size_t most, bool shared) {
   ThreadCursor cursor(index, thread, ThreadCursor::Start::kEnd);
-  PathReader reader(end_address, shared);
+  const bool is_last = end.number == thread.instructions;
+  if (!is_last) cursor.ToInstruction(end.number);
+  PathReader reader(end.address, is_last, shared);
   reader.Read(cursor, most);
   return reader.Take();
 }

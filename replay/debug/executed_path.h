@@ -16,11 +16,16 @@ struct ThreadPath {
   const AddressSpace* space = nullptr;  // all instructions were executed in
 };
 
-// Reads back from the thread's end: up to `most` instructions, not past the kernel's code or a
-// change of the process's mappings. `end_address`: where control stood behind the last one.
-// `shared`: other threads may have written to memory at any time. Without instructions where the
-// flow's end does not lead to that address.
-ThreadPath LastPathOf(FlowIndex& index, const IndexedThread& thread, uint64_t end_address,
+// A place of a thread's flow.
+struct PathEnd {
+  uint64_t number = 0;   // of the instructions before it
+  uint64_t address = 0;  // where control stood
+};
+
+// Reads back from the thread's place: up to `most` instructions, not past the kernel's code or a
+// change of the process's mappings. `shared`: other threads may have written to memory at any time.
+// Without instructions where the flow does not lead to that address.
+ThreadPath LastPathOf(FlowIndex& index, const IndexedThread& thread, const PathEnd& end,
                       size_t most, bool shared);
 
 }  // namespace flowback

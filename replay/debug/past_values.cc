@@ -21,16 +21,6 @@ namespace {
 constexpr uint64_t kHeaderSelf = 0x10;
 constexpr size_t kWordBytes = 8;
 
-// Whether only a part of the user's code was to be recorded.
-bool LeavesCodeOut(const Session& session) {
-  const TraceSource* source = session.source_or_null();
-  if (source == nullptr) return true;
-  return std::ranges::any_of(source->Settings(), [](const TraceSetting& setting) {
-    const bool* on = std::get_if<bool>(&setting.value);
-    return setting.key == "address_filter" && on != nullptr && *on;
-  });
-}
-
 // Whether the addresses of 32-bit code count from 0, as the kernel sets the segments up.
 bool HasFlatSegments(const EndCore& core, int32_t tid) {
   if (core.mode() != CodeMode::kX86_32) return true;
@@ -43,6 +33,15 @@ bool HasFlatSegments(const EndCore& core, int32_t tid) {
 }
 
 }  // namespace
+
+bool LeavesCodeOut(const Session& session) {
+  const TraceSource* source = session.source_or_null();
+  if (source == nullptr) return true;
+  return std::ranges::any_of(source->Settings(), [](const TraceSetting& setting) {
+    const bool* on = std::get_if<bool>(&setting.value);
+    return setting.key == "address_filter" && on != nullptr && *on;
+  });
+}
 
 PastValues::PastValues(const Session& session, ReplayedMachine& machine, ImageMemory& images,
                        const EndCore& core)
@@ -131,7 +130,8 @@ values::Surroundings PastValues::SurroundingsOf(int32_t tid, const AddressSpace&
     state.registers.emplace_back(step_register::kFlags, values::StepFlagsOfArm(*flags));
   state.memory = [this](uint64_t address) -> std::optional<uint8_t> {
     uint8_t byte = 0;
-    return core_.Memory(address, {&byte, 1}) == 1 ? std::optional(byte) : std::nullopt;
+    const bool is_there = core_.keeps_memory() && core_.Memory(address, {&byte, 1}) == 1;
+    return is_there ? std::optional(byte) : std::nullopt;
   };
   values::Surroundings surroundings;
   surroundings.states.push_back(std::move(state));
@@ -157,39 +157,56 @@ std::vector<uint8_t> PastValues::CodeAt(const AddressSpace& space, uint64_t addr
   return code;
 }
 
-PastValues::Past PastValues::Make(const MachineThread& thread) {
+PastValues::Past PastValues::Make(const MachineThread& thread, Trust trust) {
   const auto end = core_.Counter(thread.tid);
   size_t number = 0;
   while (number < machine_.size() && machine_.thread(number).tid != thread.tid) ++number;
   if (!end || number == machine_.size() || !HasFlatSegments(core_, thread.tid)) return {};
-  const bool shared = core_.threads() > 1 || machine_.size() > 1;
-  ThreadPath path =
-      LastPathOf(machine_.index(), machine_.thread(number), *end, kMostInstructions, shared);
+  const auto place = core_.PlaceOf(thread.tid, machine_.thread(number).instructions);
+  if (!place) return {};
+  ThreadPath path = LastPathOf(machine_.index(), machine_.thread(number),
+                               {.number = *place, .address = *end}, kMostInstructions, is_shared());
   const size_t count = path.path.instructions.size();
   if (count == 0) return {};
   path.path.mode = core_.mode();
+  path.path.keeps_convention = trust == Trust::kConvention;
   path.path.end_code = CodeAt(*path.space, *end);
   return {.tid = thread.tid,
+          .trust = trust,
           .first = path.first,
           .space = path.space,
           .history = values::ValueHistory::Of(std::move(path.path),
                                               SurroundingsOf(thread.tid, *path.space, count))};
 }
 
-const PastValues::Past& PastValues::PastOf(const MachineThread& thread) {
-  const auto found = std::ranges::find(pasts_, thread.tid, &Past::tid);
+// The one that was used longest ago goes first.
+void PastValues::DropOldest() {
+  const auto sum = [this] {
+    size_t instructions = 0;
+    for (const Past& past : pasts_)
+      if (past.history) instructions += past.history->path().instructions.size();
+    return instructions;
+  };
+  while (pasts_.size() > 2 && (pasts_.size() > kMostThreads || sum() > kMostLive))
+    pasts_.pop_back();
+}
+
+const PastValues::Past& PastValues::PastOf(const MachineThread& thread, Trust trust) {
+  const auto found = std::ranges::find_if(
+      pasts_, [&](const Past& past) { return past.tid == thread.tid && past.trust == trust; });
   if (found != pasts_.end()) {
     pasts_.splice(pasts_.begin(), pasts_, found);
     return pasts_.front();
   }
-  if (pasts_.size() == kLive) pasts_.pop_back();
-  pasts_.push_front(Make(thread));
+  pasts_.push_front(Make(thread, trust));
   pasts_.front().tid = thread.tid;
+  pasts_.front().trust = trust;
+  DropOldest();
   return pasts_.front();
 }
 
-std::optional<PastValues::Place> PastValues::At(const MachineThread& thread) {
-  const std::optional<Place> place = Before(thread, thread.number);
+std::optional<PastValues::Place> PastValues::At(const MachineThread& thread, Trust trust) {
+  const std::optional<Place> place = Before(thread, thread.number, trust);
   if (!place) return std::nullopt;
   const values::ExecutedPath& path = place->history.path();
   const uint64_t address = place->point == path.instructions.size()
@@ -205,8 +222,9 @@ std::optional<uint64_t> PastValues::RegisterBefore(const MachineThread& thread, 
   return place ? place->history.Register(place->point, *followed) : std::nullopt;
 }
 
-std::optional<PastValues::Place> PastValues::Before(const MachineThread& thread, uint64_t number) {
-  const Past& past = PastOf(thread);
+std::optional<PastValues::Place> PastValues::Before(const MachineThread& thread, uint64_t number,
+                                                    Trust trust) {
+  const Past& past = PastOf(thread, trust);
   if (!past.history || number < past.first) return std::nullopt;
   const uint64_t point = number - past.first;
   if (point > past.history->path().instructions.size()) return std::nullopt;

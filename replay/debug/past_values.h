@@ -31,17 +31,28 @@
 
 namespace flowback {
 
+// What a history may rest on.
+enum class Trust : uint8_t {
+  kProven,      // nothing but what the instructions prove
+  kConvention,  // functions also keep registers as the calling convention says
+};
+
 // Used by one thread.
 class PastValues {
  public:
   // So many of a thread's last instructions are looked at.
   static constexpr size_t kMostInstructions = 100000;
-  // The histories of so many threads are in memory at most.
-  static constexpr size_t kLive = 4;
+  // The histories in memory have so many instructions in all, and are so many, at most; two may be
+  // longer.
+  static constexpr size_t kMostLive = 4 * kMostInstructions;
+  static constexpr size_t kMostThreads = 64;
 
   // All but the session must outlive it.
   PastValues(const Session& session, ReplayedMachine& machine, ImageMemory& images,
              const EndCore& core);
+
+  // Of the process.
+  CodeMode mode() const { return core_.mode(); }
 
   // The history of a thread, and the point at which it stands.
   struct Place {
@@ -50,12 +61,15 @@ class PastValues {
     uint64_t first = 0;  // the number of the history's first instruction in the thread
     const AddressSpace* space = nullptr;
   };
-  // Made at the first question about a thread; valid until kLive others were asked about. Empty:
+  // Made at the first question about a thread; valid until two others were asked about. Empty:
   // the thread stands before it, or the dump has not the thread, or the dump's moment is not the
   // flow's end.
-  std::optional<Place> At(const MachineThread& thread);
+  std::optional<Place> At(const MachineThread& thread, Trust trust = Trust::kProven);
   // The same before the thread's n-th instruction, wherever the thread stands.
-  std::optional<Place> Before(const MachineThread& thread, uint64_t number);
+  std::optional<Place> Before(const MachineThread& thread, uint64_t number,
+                              Trust trust = Trust::kProven);
+  // Whether several threads may have written to memory.
+  bool is_shared() const { return core_.threads() > 1 || machine_.size() > 1; }
   // A register then, by the name that gdb gives it. Empty: it is not proven, or not followed.
   std::optional<uint64_t> RegisterBefore(const MachineThread& thread, uint64_t number,
                                          std::string_view name);
@@ -63,13 +77,15 @@ class PastValues {
  private:
   struct Past {
     int32_t tid = -1;
+    Trust trust = Trust::kProven;
     uint64_t first = 0;
     const AddressSpace* space = nullptr;
     std::optional<values::ValueHistory> history;
   };
 
-  const Past& PastOf(const MachineThread& thread);
-  Past Make(const MachineThread& thread);
+  const Past& PastOf(const MachineThread& thread, Trust trust);
+  Past Make(const MachineThread& thread, Trust trust);
+  void DropOldest();
   std::vector<uint8_t> CodeAt(const AddressSpace& space, uint64_t address);
   std::optional<uint64_t> OwnHeader(int32_t tid) const;
   values::Surroundings SurroundingsOf(int32_t tid, const AddressSpace& space, size_t point);
@@ -81,6 +97,8 @@ class PastValues {
   std::list<Past> pasts_;      // the one used last first
 };
 
+// Whether only a part of the user's code was to be recorded, or nobody tells.
+bool LeavesCodeOut(const Session& session);
 // The number in step_register of a register that gdb names so; empty: it is not followed.
 std::optional<uint8_t> FollowedRegister(CodeMode mode, std::string_view name);
 // The names of the general registers, by that number. Empty: none are known.

@@ -45,16 +45,19 @@ class CoreValues final : public ValueSource {
     return IsThere(thread) ? core_->Register(thread.tid, name) : std::nullopt;
   }
   size_t Memory(const MachineThread& thread, uint64_t address, std::span<uint8_t> bytes) override {
-    return IsThere(thread) ? core_->Memory(address, bytes) : 0;
+    const bool is_known = IsThere(thread) && thread.is_end && core_->keeps_memory();
+    return is_known ? core_->Memory(address, bytes) : 0;
   }
 
   Bytes Signal(const MachineThread& thread) override {
-    return IsThere(thread) && thread.tid == core_->killed_tid() ? core_->signal() : Bytes();
+    const bool is_killed = IsThere(thread) && thread.tid == core_->killed_tid();
+    return is_killed && !core_->is_living() ? core_->signal() : Bytes();
   }
 
  private:
   bool IsThere(const MachineThread& thread) const {
-    return core_ != nullptr && thread.is_end && core_->Counter(thread.tid) == thread.pc;
+    if (core_ == nullptr || core_->Counter(thread.tid) != thread.pc) return false;
+    return core_->is_living() ? core_->PlaceOf(thread.tid, 0) == thread.number : thread.is_end;
   }
 
   const EndCore* core_;
@@ -71,6 +74,9 @@ class ProvenValues final : public ValueSource {
   }
   size_t Memory(const MachineThread& thread, uint64_t address, std::span<uint8_t> bytes) override {
     const auto at = past_ != nullptr ? past_->At(thread) : std::nullopt;
+    // Where the thread waited for its end, others may have written to memory before the dump.
+    const bool is_last = at && at->point == at->history.path().instructions.size();
+    if (is_last && past_->is_shared() && !thread.is_end) return 0;
     size_t read = 0;
     for (; at && read < bytes.size(); ++read) {
       const auto byte = at->history.Byte(at->point, address + read);

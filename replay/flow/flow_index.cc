@@ -11,6 +11,8 @@
 #include "replay/flow/index_disk.h"
 #include "replay/flow/index_key.h"
 #include "replay/flow/index_spaces.h"
+#include "replay/flow/segment_steps.h"
+#include "replay/flow/share_calls.h"
 
 namespace flowback {
 namespace {
@@ -91,9 +93,11 @@ class FlowIndex::Impl {
   }
 
   // The first pass.
-  void Build(const std::vector<IndexedStream>& streams, uint64_t segment_bytes, size_t sample,
-             IndexListener* listener) {
-    IndexBuilder builder(segment_bytes, true, sample);
+  void Build(const std::vector<IndexedStream>& streams, uint64_t segment_bytes,
+             const Options& options, IndexListener* listener) {
+    IndexBuilder builder(segment_bytes, true, std::max(options.sample, 1U));
+    if (options.calls != nullptr) builder.FollowCalls(*options.calls);
+    if (options.steps) builder.NoteSteps();
     for (const IndexedStream& source : streams) {
       PerStream& stream = streams_.at(source.stream);
       ExecutionConsumer* const events =
@@ -102,6 +106,10 @@ class FlowIndex::Impl {
       if (listener != nullptr) listener->OnStreamEnd(*source.stream);
     }
     content_ = builder.Take(spaces_);
+    stream_calls_ = builder.TakeCalls();
+    steps_ = builder.TakeSteps();
+    runs_ = builder.TakeRuns();
+    gone_over_ = builder.gone_over();
     FillProfile();
   }
 
@@ -118,8 +126,11 @@ class FlowIndex::Impl {
 
   void AddThreads(const std::vector<ThreadFlow>& flows) {
     std::map<std::pair<const Stream*, uint32_t>, std::vector<FlowShare>> shares;
-    for (const auto& [stream, of] : streams_)
-      for (const IndexContent::Share& share : content_.streams[of.number].shares)
+    std::map<std::pair<const Stream*, uint32_t>, std::vector<ShareCalls>> calls;
+    for (const auto& [stream, of] : streams_) {
+      const std::vector<IndexContent::Share>& all = content_.streams[of.number].shares;
+      for (size_t i = 0; i < all.size(); ++i) {
+        const IndexContent::Share& share = all[i];
         shares[{stream, share.stay}].push_back({.stream = stream,
                                                 .segment = share.segment,
                                                 .instructions = share.instructions,
@@ -127,12 +138,17 @@ class FlowIndex::Impl {
                                                 .losses = share.losses,
                                                 .first_tsc = share.first_tsc,
                                                 .last_tsc = share.last_tsc});
+        if (!stream_calls_.empty())
+          calls[{stream, share.stay}].push_back(std::move(stream_calls_[of.number][i]));
+      }
+    }
     std::map<const Stream*, StayNames> names;
     for (const auto& [stream, of] : streams_) names[stream] = NamesOfStays(of.input);
     for (const ThreadFlow& flow : flows) {
       IndexedThread& thread = threads_.emplace_back();
       thread.pid = flow.pid;
       thread.tid = flow.tid;
+      thread_calls_.emplace_back();
       for (const FlowPiece& piece : flow.pieces) {
         const StayNames& of_stream = names[piece.stream];
         const auto name = of_stream.find(piece.stay);
@@ -143,6 +159,8 @@ class FlowIndex::Impl {
           thread.instructions += share.instructions;
           thread.shares.push_back(share);
         }
+        for (ShareCalls& each : calls[{piece.stream, name->second}])
+          thread_calls_.back().push_back(std::move(each));
       }
     }
   }
@@ -188,6 +206,17 @@ class FlowIndex::Impl {
   const std::vector<IndexedThread>& threads() const { return threads_; }
   const std::vector<HotBlock>& profile() const { return profile_; }
   const SpaceNames& spaces() const { return spaces_; }
+  const std::vector<ShareCalls>* CallsOf(size_t thread) const {
+    const std::vector<ShareCalls>& calls = thread_calls_[thread];
+    return calls.size() == threads_[thread].shares.size() ? &calls : nullptr;
+  }
+  const SegmentSteps& StepsOf(const FlowShare& share) const {
+    static const SegmentSteps unknown;
+    if (steps_.empty()) return unknown;
+    return steps_[streams_.at(share.stream).number][share.segment];
+  }
+  const ToldRuns& runs() const { return runs_; }
+  size_t gone_over() const { return gone_over_; }
   bool from_cache() const { return from_cache_; }
   size_t segments() const {
     size_t count = 0;
@@ -259,6 +288,11 @@ class FlowIndex::Impl {
   IndexContent content_;
   std::vector<HotBlock> profile_;
   std::vector<IndexedThread> threads_;
+  std::vector<std::vector<ShareCalls>> stream_calls_;  // until AddThreads
+  std::vector<std::vector<ShareCalls>> thread_calls_;  // empty where calls were not followed
+  std::vector<std::vector<SegmentSteps>> steps_;       // of each stream's segments
+  ToldRuns runs_;                                      // in them
+  size_t gone_over_ = 0;
   bool from_cache_ = false;
 };
 
@@ -279,7 +313,7 @@ Result<FlowIndex> FlowIndex::Open(const std::vector<IndexedStream>& streams,
   const auto file = kept ? disk.Load(cache.key) : nullptr;
   if (file == nullptr || !impl->Take(file->content())) {
     const auto begin = std::chrono::steady_clock::now();
-    impl->Build(streams, SegmentSize(streams, options), std::max(options.sample, 1U), listener);
+    impl->Build(streams, SegmentSize(streams, options), options, listener);
     const auto took = std::chrono::steady_clock::now() - begin;
     if (kept && took > std::chrono::milliseconds(cache.worth_milliseconds)) {
       const std::vector<uint8_t> bytes = impl->ToBytes();
@@ -327,6 +361,14 @@ std::vector<HotBlock> FlowIndex::ProfileOf(const FlowShare& share) const {
 uint32_t FlowIndex::StretchOf(const FlowShare& share) const { return impl_->StretchOf(share); }
 size_t FlowIndex::segments() const { return impl_->segments(); }
 const SpaceNames& IndexSpaces::Of(const FlowIndex& index) { return index.impl_->spaces(); }
+const SegmentSteps& IndexSteps::Of(const FlowIndex& index, const FlowShare& share) {
+  return index.impl_->StepsOf(share);
+}
+size_t IndexSteps::GoneOver(const FlowIndex& index) { return index.impl_->gone_over(); }
+const ToldRuns& IndexSteps::Runs(const FlowIndex& index) { return index.impl_->runs(); }
+const std::vector<ShareCalls>* IndexCalls::Of(const FlowIndex& index, size_t thread) {
+  return index.impl_->CallsOf(thread);
+}
 bool FlowIndex::from_cache() const { return impl_->from_cache(); }
 size_t FlowIndex::file_bytes() const { return impl_->ToBytes().size(); }
 

@@ -7,6 +7,8 @@
 #include <utility>
 #include <variant>
 
+#include "replay/flow/share_tracker.h"
+
 namespace flowback {
 namespace {
 
@@ -54,8 +56,14 @@ constexpr unsigned kInFull = 16;     // segments
 // What each stay has in the segment at hand.
 class IndexBuilder::ShareCounter final : public ExecutionConsumer {
  public:
-  ShareCounter(const DecodeInput& input, ExecutedBlocks& blocks, ExecutionConsumer* events)
-      : names_(NamesOfStays(input)), blocks_(blocks), events_(events) {}
+  // `judge` and `marks` may be null.
+  ShareCounter(const DecodeInput& input, ExecutedBlocks& blocks, ExecutionConsumer* events,
+               CallJudge* judge, StepMarks* marks)
+      : names_(NamesOfStays(input)),
+        blocks_(blocks),
+        events_(events),
+        judge_(judge),
+        marks_(marks) {}
 
   void OnBlock(const BlockRun& run) override {
     IndexContent::Share& share = Of(run.stay);
@@ -64,6 +72,8 @@ class IndexBuilder::ShareCounter final : public ExecutionConsumer {
     Told(share, run.tsc);
     executed_ = true;
     blocks_.Add(run);
+    if (marks_ != nullptr) marks_->Add(run);
+    if (judge_ != nullptr) CallsOf(share).OnBlock(run);
   }
   void OnBlocks(const BlockBatch& batch) override {
     IndexContent::Share& share = Of(batch.stay);
@@ -72,23 +82,34 @@ class IndexBuilder::ShareCounter final : public ExecutionConsumer {
     Told(share, batch.last_tsc());
     executed_ = true;
     blocks_.Add(batch);
+    if (marks_ != nullptr) marks_->Add(batch);
+    if (judge_ != nullptr) CallsOf(share).OnBlocks(batch);
   }
   void OnEvent(const TraceEvent& event) override {
     IndexContent::Share& share = Of(event.stay);
     ++share.events;
     Told(share, event.tsc);
+    if (judge_ != nullptr) CallsOf(share).OnEvent(event);
+    if (marks_ != nullptr) marks_->Add(event);
     if (events_ != nullptr) waiting_.emplace_back(event);
   }
   void OnLoss(const DataLoss& loss) override {
     IndexContent::Share& share = Of(loss.stay);
     ++share.losses;
     Told(share, loss.tsc);
+    if (judge_ != nullptr) CallsOf(share).NoteUnusual();
     if (events_ != nullptr) waiting_.emplace_back(loss);
   }
-  void OnUnknown(const UnknownFlow& unknown) override { Told(Of(unknown.stay), unknown.tsc); }
+  void OnUnknown(const UnknownFlow& unknown) override {
+    Told(Of(unknown.stay), unknown.tsc);
+    if (judge_ != nullptr) CallsOf(Of(unknown.stay)).NoteUnusual();
+  }
 
   // The only stay has so many more, of which nothing else is told.
   void Add(uint64_t instructions) { shares_.front().instructions += instructions; }
+  void Add(OverCalls calls) {
+    if (judge_ != nullptr) calls_.front().ReadOver(std::move(calls));
+  }
   // All is one stay's, and of that the first time has been told.
   bool knows_begin() const { return shares_.size() == 1 && shares_.front().first_tsc != 0; }
   // Whether anything has executed since it was asked last.
@@ -97,6 +118,7 @@ class IndexBuilder::ShareCounter final : public ExecutionConsumer {
   void Clear() {
     shares_.clear();
     stays_.clear();
+    calls_.clear();
     waiting_.clear();
   }
   // In the order in which the stays came first.
@@ -107,6 +129,12 @@ class IndexBuilder::ShareCounter final : public ExecutionConsumer {
     }
     TellWaiting();
     Clear();
+  }
+  // In the same order. Ask before Take.
+  std::vector<ShareCalls> TakeCalls() {
+    std::vector<ShareCalls> calls;
+    for (ShareTracker& tracker : calls_) calls.push_back(tracker.Take());
+    return calls;
   }
 
  private:
@@ -124,7 +152,11 @@ class IndexBuilder::ShareCounter final : public ExecutionConsumer {
     for (size_t i = stays_.size(); i-- != 0;)
       if (stays_[i] == stay) return shares_[i];
     stays_.push_back(stay);
+    if (judge_ != nullptr) calls_.emplace_back(*judge_);
     return shares_.emplace_back(IndexContent::Share{.stay = names_.at(stay)});
+  }
+  ShareTracker& CallsOf(const IndexContent::Share& share) {
+    return calls_[static_cast<size_t>(&share - shares_.data())];
   }
   static void Told(IndexContent::Share& share, uint64_t tsc) {
     if (tsc == 0) return;
@@ -139,6 +171,9 @@ class IndexBuilder::ShareCounter final : public ExecutionConsumer {
   ExecutionConsumer* events_;                                // null: nobody asks for them
   std::vector<std::variant<TraceEvent, DataLoss>> waiting_;  // of the segment at hand
   bool executed_ = false;
+  CallJudge* judge_;                 // null: calls are not followed
+  std::vector<ShareTracker> calls_;  // of each share
+  StepMarks* marks_;                 // null: steps are not noted
 };
 
 namespace {
@@ -181,7 +216,12 @@ IndexBuilder::Untold IndexBuilder::Add(const DecodeInput& input, FlowReader& rea
   Untold untold;
   IndexContent::Stream& stream = content_.streams.emplace_back();
   stream.bytes = input.bytes.size();
-  ShareCounter counter(input, blocks_, events);
+  ShareCounter counter(input, blocks_, events, judge_, marks_ ? &*marks_ : nullptr);
+  if (marks_) steps_.emplace_back();
+  if (judge_ != nullptr) {
+    reader.FollowCalls(judge_);
+    calls_.emplace_back();
+  }
   while (!reader.at_end()) {
     const size_t number = stream.segments.size();
     const uint64_t begin = reader.offset();
@@ -194,12 +234,18 @@ IndexBuilder::Untold IndexBuilder::Add(const DecodeInput& input, FlowReader& rea
                .stretch = static_cast<uint32_t>(stream.stretches.size()),
                .state_end = stream.states.size()};
     ReadNext(input, reader, *state, counter, segment);
+    if (judge_ != nullptr) KeepCalls(counter.TakeCalls());
+    if (marks_) {
+      TakeUses(reader);
+      steps_.back().push_back(marks_->Take());
+    }
     counter.Take(number, stream.shares);
     ++stretch_segments_;
     stretch_bytes_ += reader.offset() - begin;
     EndStretchIfLong(reader, stream);
   }
   TakeUses(reader);
+  if (judge_ != nullptr) reader.FollowCalls(nullptr);
   if (stretch_segments_ != 0) EndStretch(stream);
   stream.states.shrink_to_fit();
   return untold;
@@ -231,11 +277,21 @@ void IndexBuilder::ReadNext(const DecodeInput& input, FlowReader& reader,
   ++gone_over_;
 }
 
+void IndexBuilder::KeepCalls(std::vector<ShareCalls> calls) {
+  for (ShareCalls& share : calls) {
+    if (!share.change.usual || addresses_ + share.change.size() > kMostAddresses) share = {};
+    addresses_ += share.change.size();
+    calls_.back().push_back(std::move(share));
+  }
+}
+
 // Of all that was gone over since the last time.
 void IndexBuilder::TakeUses(FlowReader& reader) {
-  reader.TakeUses([this](const BlockTable& table, uint32_t block, uint64_t instructions) {
-    blocks_.Add(table, block, instructions);
-  });
+  reader.TakeUses(
+      [this](const BlockTable& table, uint32_t block, uint64_t instructions, uint8_t ways) {
+        blocks_.Add(table, block, instructions);
+        if (marks_) marks_->Add(table, block, ways);
+      });
 }
 
 // All but the segment's last part. False: it must be read in full, from where the reader stands.
@@ -255,6 +311,7 @@ bool IndexBuilder::GoOver(const DecodeInput& input, FlowReader& reader, uint64_t
   if (!counter.knows_begin()) return false;
   const auto instructions = reader.ReadOver(stop - part, counter);
   if (instructions) counter.Add(*instructions);
+  if (OverCalls calls; instructions && reader.TakeCalls(calls)) counter.Add(std::move(calls));
   return instructions.has_value();
 }
 

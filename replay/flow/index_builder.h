@@ -6,12 +6,15 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
 #include "flowback/decode/decoder.h"
 #include "replay/flow/executed_blocks.h"
 #include "replay/flow/index_content.h"
+#include "replay/flow/segment_steps.h"
+#include "replay/flow/share_calls.h"
 #include "replay/flow/space_names.h"
 
 namespace flowback {
@@ -38,6 +41,17 @@ class IndexBuilder {
   explicit IndexBuilder(uint64_t segment_bytes, bool goes_over = true, size_t sample = 17)
       : segment_bytes_(segment_bytes), goes_over_(goes_over), blocks_(sample) {}
 
+  // What the flow does to call stacks is followed, too. The judge must outlive it.
+  void FollowCalls(CallJudge& judge) { judge_ = &judge; }
+  // Of each stream's shares, in their order; empty where that was not asked for.
+  std::vector<std::vector<ShareCalls>> TakeCalls() { return std::move(calls_); }
+
+  // Which blocks executed in each segment is noted, too.
+  void NoteSteps() { marks_.emplace(); }
+  // Of each stream's segments; empty where that was not asked for.
+  std::vector<std::vector<SegmentSteps>> TakeSteps() { return std::move(steps_); }
+  ToldRuns TakeRuns() { return marks_ ? marks_->TakeRuns() : ToldRuns(); }
+
   // Reads the next stream. REQUIRES: the reader stands at its begin. `events`, if it is not null,
   // is told the stream's events and losses.
   Untold Add(const DecodeInput& input, FlowReader& reader, ExecutionConsumer* events = nullptr);
@@ -55,9 +69,17 @@ class IndexBuilder {
   void TakeUses(FlowReader& reader);
   void EndStretchIfLong(FlowReader& reader, IndexContent::Stream& stream);
   void EndStretch(IndexContent::Stream& stream);
+  void KeepCalls(std::vector<ShareCalls> calls);
+
+  static constexpr size_t kMostAddresses = size_t{1} << 23;
 
   const uint64_t segment_bytes_;
   const bool goes_over_;
+  CallJudge* judge_ = nullptr;  // null: calls are not followed
+  std::vector<std::vector<ShareCalls>> calls_;
+  std::optional<StepMarks> marks_;  // empty: steps are not noted
+  std::vector<std::vector<SegmentSteps>> steps_;
+  size_t addresses_ = 0;  // in calls_; beyond kMostAddresses the changes count as unusual
   size_t gone_over_ = 0;
   unsigned in_full_ = 0;  // so many segments that come are read in full
   IndexContent content_;

@@ -136,7 +136,8 @@ class FrameName(FrameDecorator):
     def function(self):
         name = super().function()
         if not isinstance(name, str):
-            return name if self.inferior_frame().name() else "??"
+            # An address, which gdb would look up as it is: behind a call at a function's end, the next one begins.
+            name = self.inferior_frame().name() or "??"
         if not name.endswith(")"):
             return name
         depth = 0

@@ -84,7 +84,12 @@ std::optional<std::string> GdbServer::Threads(std::string_view) {
 }
 
 std::optional<std::string> GdbServer::SignalInfo(std::string_view) {
-  const Bytes signal = view_.values().Signal(view_.machine().At(general()));
+  const MachineThread at = view_.machine().At(general());
+  Bytes signal = view_.values().Signal(at);
+  // Of a system call that raised the signal, the dump is of the place behind it.
+  const EndCore* const core = view_.input().core;
+  const bool is_of_death = core != nullptr && !core->is_living() && core->killed_tid() == at.tid;
+  if (signal.empty() && is_of_death && view_.DiesHereOf(general(), at)) signal = core->signal();
   if (signal.empty()) return std::nullopt;
   return std::string(signal.begin(), signal.end());
 }

@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 #include <signal.h>
 
+#include <chrono>
+#include <utility>
+
 #include "replay/gdb/gdb_server.h"
 #include "replay/gdb/gdb_signals.h"
 
@@ -101,8 +104,16 @@ Replies GdbServer::Stopped(const MachineStop& stop) {
   return replies;
 }
 
+std::optional<Replies> GdbServer::InterruptedBefore(size_t thread) {
+  constexpr std::chrono::seconds kSoon(1);  // who types the next command takes longer, mostly
+  const auto came = std::exchange(interrupted_, std::nullopt);
+  if (!came || std::chrono::steady_clock::now() - *came > kSoon) return std::nullopt;
+  return Stopped({.reason = Reason::kInterrupted, .thread = thread});
+}
+
 Replies GdbServer::RunStep(size_t thread, Direction direction, Others others) {
   constexpr size_t kMostTold = 16;
+  if (auto stopped = InterruptedBefore(thread)) return *std::move(stopped);
   const size_t told = ends_told_;
   MachineStop stop =
       view_.machine().Step(thread, direction, Marks(), view_.input().keep_on, others);
@@ -125,6 +136,7 @@ Replies GdbServer::RunStep(size_t thread, Direction direction, Others others) {
 }
 
 Replies GdbServer::RunTo(Direction direction, std::optional<size_t> only) {
+  if (auto stopped = InterruptedBefore(only.value_or(general_))) return *std::move(stopped);
   // Of a run of all, the thread that was killed is the one that moves to the end of the recording;
   // else the one that gdb looks at.
   ReplayedMachine& machine = view_.machine();
@@ -174,6 +186,7 @@ Replies GdbServer::Resume(std::string_view rest) {
   if (!stepper) return RunTo(Direction::kForward, others ? std::nullopt : only);
   const Others held = others ? Others::kMayStop : Others::kAreHeld;
   if (!range) return RunStep(*stepper, Direction::kForward, held);
+  if (auto stopped = InterruptedBefore(*stepper)) return *std::move(stopped);
   return Stopped(view_.machine().StepOut(*stepper, *range, Marks(), view_.input().keep_on, held));
 }
 

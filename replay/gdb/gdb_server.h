@@ -35,6 +35,9 @@ class GdbServer {
 
   // What to send for a packet, in its order. An empty reply says that the packet is not known.
   Replies Answer(std::string_view packet);
+  // Ctrl-C came while nothing ran. Of one command gdb may make many short runs, so this ends the
+  // next one before it begins, if that comes soon.
+  void Interrupt() { interrupted_ = std::chrono::steady_clock::now(); }
   // The client wants no more acknowledgements from the next packet on.
   bool no_acknowledgements() const { return no_acknowledgements_; }
   // The client is done.
@@ -112,6 +115,8 @@ class GdbServer {
   Replies ContinueBack(std::string_view rest);
   Replies Stopped(const MachineStop& stop);
   size_t Stepper() const { return resumed_.value_or(asked_for_.value_or(general_)); }
+  // Empty: no Ctrl-C has come just before.
+  std::optional<Replies> InterruptedBefore(size_t thread);
   Replies RunStep(size_t thread, Direction direction, ReplayedMachine::Others others);
   Replies RunTo(Direction direction, std::optional<size_t> only);
   std::string StopText(const MachineStop& stop);
@@ -155,6 +160,7 @@ class GdbServer {
   GdbFiles files_;
   CodeMode mode_;
   std::vector<Register> registers_;
+  std::optional<std::chrono::steady_clock::time_point> interrupted_;
   size_t general_ = 0;  // by Hg, or that stopped last: the client changes it, and nobody else
   // The thread that the next `monitor` command is about. gdb does not say which one its user looks
   // at: where it knows the registers of that one, it last asked for those of another.

@@ -19,6 +19,7 @@ class CycleMarks {
   // Returns the cycles of the thread's first `position` instructions. Beyond the last mark, or
   // where marks are forgotten, the nearest that is known.
   uint64_t UpTo(uint64_t position) const;
+  bool any() const { return !sums_.empty(); }
   // Forgets the oldest marks, but for some hundreds.
   void ForgetOld();
 

@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "replay/calls/stack_leap.h"
+
 namespace flowback {
 
 LockPlayer::LockPlayer(const WaitPlan& plan, LockSink& sink, const TimelineSources& sources,
@@ -15,6 +17,9 @@ LockPlayer::LockPlayer(const WaitPlan& plan, LockSink& sink, const TimelineSourc
 
 void LockPlayer::OnThreadBegin(const ThreadFlow& thread, size_t number) {
   stack_.reset();
+  part_ = Part::kAll;
+  stopped_ = false;
+  left_to_.reset();
   sink_.OnThread(static_cast<uint32_t>(number));
   finder_.emplace(blocks_, loops_);
   // The emulator's are ticks of its clock.
@@ -35,6 +40,7 @@ void LockPlayer::OnThreadEnd(const ThreadFlow&, size_t number) {
   stack_->Finish();
   TellEnded();
   teller_->Finish();
+  misses_calls_ = misses_calls_ || teller_->misses_calls();
   sink_.OnCalls(static_cast<uint32_t>(number), teller_->TakeCalls());
   sink_.OnThreadEnd(static_cast<uint32_t>(number), finder_->position());
   stack_.reset();
@@ -43,21 +49,46 @@ void LockPlayer::OnThreadEnd(const ThreadFlow&, size_t number) {
 
 // The search goes ahead: the calls are those in which the spinning began.
 void LockPlayer::OnBlock(const BlockRun& run) {
-  if (cycles_) cycles_->Add(finder_->position() + run.lengths.size(), run.cycles);
-  finder_->OnBlock(run);
+  if (part_ != Part::kCalls) {
+    if (cycles_) cycles_->Add(finder_->position() + run.lengths.size(), run.cycles);
+    finder_->OnBlock(run);
+  }
+  if (part_ == Part::kSearch) return;
+  if (left_to_) BeginAnew(run.space, run.address);
   TellBegun();
   stack_->OnBlock(run);
+  stopped_ = run.exit == BlockExit::kStopped;
   TellEnded();
 }
 
 void LockPlayer::OnBlocks(const BlockBatch& batch) {
-  if (cycles_)
-    for (const TimedPart& part : batch.times)
-      cycles_->Add(finder_->position() + part.end, part.cycles);
-  finder_->OnBlocks(batch);
+  if (part_ != Part::kCalls) {
+    if (cycles_)
+      for (const TimedPart& part : batch.times)
+        cycles_->Add(finder_->position() + part.end, part.cycles);
+    finder_->OnBlocks(batch);
+  }
+  if (part_ == Part::kSearch) return;
+  if (left_to_ && !batch.steps.empty()) {
+    const CodeBlock& first = (*batch.table)[batch.steps.front().number()];
+    BeginAnew(&batch.table->space(), first.address);
+  }
   TellBegun();
   stack_->OnBlocks(batch);
+  stopped_ = false;
   TellEnded();
+}
+
+bool LockPlayer::LeaveCalls(uint64_t instructions) {
+  if (!StackLeaper::MayLeap(*stack_)) return false;
+  left_to_ = stack_->instructions() + instructions;
+  return true;
+}
+
+void LockPlayer::BeginAnew(const AddressSpace* space, uint64_t address) {
+  teller_->BeginAnew();
+  StackLeaper::BeginAnew(*stack_, space, address, *left_to_);
+  left_to_.reset();
 }
 
 void LockPlayer::TellBegun() {
@@ -82,13 +113,19 @@ void LockPlayer::TellEnded() {
 }
 
 void LockPlayer::OnEvent(const TraceEvent& event) {
-  if (cycles_) cycles_->Add(finder_->position(), event.cycles);
-  if (event.kind == EventKind::kLockAddress)
-    return finder_->uses().OnAddress(event.value, event.extra != 0);
-  teller_->NoteStop({.position = finder_->position(),
-                     .quiet_since = finder_->quiet_since(),
-                     .last_atomic = finder_->last_atomic(),
-                     .call = finder_->call()});
+  if (part_ != Part::kCalls) {
+    if (cycles_) cycles_->Add(finder_->position(), event.cycles);
+    if (event.kind == EventKind::kLockAddress)
+      return finder_->uses().OnAddress(event.value, event.extra != 0);
+  }
+  if (part_ == Part::kSearch) return;
+  if (left_to_) return;  // no call is known yet in which it happened
+  if (event.kind == EventKind::kStoppedAsync) stopped_ = true;
+  if (part_ == Part::kAll)
+    teller_->NoteStop({.position = finder_->position(),
+                       .quiet_since = finder_->quiet_since(),
+                       .last_atomic = finder_->last_atomic(),
+                       .call = finder_->call()});
   if (event.kind == EventKind::kStarted) teller_->NoteStart(event.bounds);
   stack_->OnEvent(event);
 }

@@ -32,6 +32,36 @@ class LockPlayer final : public PlayConsumer {
   LockPlayer(const WaitPlan& plan, LockSink& sink, const TimelineSources& sources,
              std::vector<const TimeAccount*> accounts);
 
+  // Which part of the work the flow that comes is for.
+  enum class Part : uint8_t {
+    kAll,
+    kSearch,  // only the search for loops that wait. REQUIRES: it goes on where it stands
+    kCalls,   // only the calls, which the search is ahead of
+  };
+  void set_part(Part part) { part_ = part; }
+  // The search has found something that the calls must be told before they go on.
+  bool HasFound() const { return finder_->HasBegun(); }
+  // So many of the thread's instructions the search has been told, or has passed over.
+  uint64_t searched() const { return finder_->position(); }
+  // The search may pass over flow that has nothing of a wait. Cycles are counted by marks all
+  // along.
+  bool MayPass() const { return finder_->IsQuiet() && !(cycles_ && cycles_->any()); }
+  // The flow that the calls were told has stopped, and not gone on.
+  bool is_stopped() const { return stopped_; }
+  void PassTo(uint64_t position) { finder_->PassTo(position); }
+  std::shared_ptr<const SpinFinder::Place> SavePlace() const { return finder_->Save(); }
+  void Return(const SpinFinder::Place& place) { finder_->Return(place); }
+  bool KnowsTrail() const { return finder_->KnowsTrail(); }
+  // What calls the thread makes up to its end does not matter if none belongs to a lock.
+  bool MayLeaveCalls() const { return !stopped_ && teller_->IsIdle(); }
+
+  // The calls pass over flow, if they can: they go on behind so many instructions more, in a call
+  // of which nothing is known. REQUIRES: MayLeaveCalls.
+  bool LeaveCalls(uint64_t instructions);
+  void NoteMissing() { misses_calls_ = true; }
+  // Something was told of any thread for which the calls matter that were left.
+  bool MissesCalls() const { return misses_calls_ || (teller_ && teller_->misses_calls()); }
+
   void OnThreadBegin(const ThreadFlow& thread, size_t number) override;
   void OnThreadEnd(const ThreadFlow& thread, size_t number) override;
   void OnBlock(const BlockRun& run) override;
@@ -40,12 +70,19 @@ class LockPlayer final : public PlayConsumer {
   void OnLoss(const DataLoss& loss) override;
 
   std::vector<LossSum> TakeLosses() { return losses_.Take(); }
+  LoopBlocks& blocks() { return blocks_; }
   const WaitLoops& loops() const { return loops_; }
 
  private:
   void TellBegun();
   void TellEnded();
 
+  Part part_ = Part::kAll;
+  void BeginAnew(const AddressSpace* space, uint64_t address);
+
+  bool misses_calls_ = false;        // of a thread that has ended
+  std::optional<uint64_t> left_to_;  // where the calls go on that have been left
+  bool stopped_ = false;  // the flow that the calls were told has stopped, and not gone on
   const WaitPlan& plan_;
   LockSink& sink_;
   const TimelineSources& sources_;

@@ -59,6 +59,7 @@ void WaitTotals::OnWait(const LockWait& wait, std::string_view family) {
   const bool is_alone = alone_[wait.thread] && wait.sleeps == 0 && !is_kernels;
   // A wait that begins before the span has a part in it.
   if (shares_ && !is_alone) shares_->AddWait(wait.begin.time, wait.end.time);
+  has_waits_ = has_waits_ || !is_alone;
   if (!options_.span.Contains(wait.begin.time)) return;
   if (is_alone) {
     trips_alone_[wait.site] += wait.trips;

@@ -58,6 +58,8 @@ class WaitTotals final : public LockSink {
   // Fills in the report but for its sites, functions and loops. `proves` and `away`: as
   // LockHolders::Tell has them. Call it once, at the end.
   void Tell(bool proves, TimeAway& away);
+  // Whether a wait counts.
+  bool has_waits() const { return has_waits_; }
   // Trips by site of threads that no other one could have let go on.
   const std::map<uint32_t, uint64_t>& trips_alone() const { return trips_alone_; }
 
@@ -73,6 +75,7 @@ class WaitTotals final : public LockSink {
   void AddToStrip(const LockWait& wait);
   void KeepWorst(const LockWait& wait);
 
+  bool has_waits_ = false;
   static constexpr size_t kMostCalls = size_t{1} << 20;
 
   void Count(uint32_t site, uint32_t thread, uint64_t acquisitions);

@@ -2,7 +2,10 @@
 #include "replay/locks/locks.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
+#include <memory>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -11,8 +14,11 @@
 #include "replay/locks/lock_player.h"
 #include "replay/locks/lock_sites.h"
 #include "replay/locks/lock_sums.h"
+#include "replay/locks/lock_walk.h"
+#include "replay/locks/passive_steps.h"
 #include "replay/symbols/data_names.h"
 #include "replay/timeline/function_table.h"
+#include "replay/timeline/kept_times.h"
 
 namespace flowback {
 namespace {
@@ -52,9 +58,20 @@ class LockFinder {
         options_(options),
         functions_(sources.symbolizer, sources.recorded_path) {}
 
-  Result<LockReport> Find(const TimesOf& times);
+  // By playing all of the flow.
+  Result<LockReport> PlayAll(const TimeAccounts& times);
+  // By playing what may matter. Empty: something matters that was passed over.
+  // Where no thread waits, `leaves_calls` is as good and faster.
+  std::optional<LockReport> PlayParts(FlowIndex& index, const TimeAccounts& times,
+                                      bool leaves_calls);
 
  private:
+  // What plays the flow, and what that is told to.
+  struct Work;
+
+  void Begin(const TimeAccounts& times);
+  LockReport Tell(Work& work);
+  bool MayHaveLeft(const LockWalk& walk, const PassiveSteps& passive);
   bool AreAllPlayed() const;
   void TellThreads(const std::vector<const TimeAccount*>& accounts);
   void TellLoops(const WaitLoops& loops, const WaitTotals& totals);
@@ -67,38 +84,89 @@ class LockFinder {
   FunctionTable functions_;
   LockSites sites_;
   LockReport report_;
+  std::vector<const TimeAccount*> accounts_;
 };
 
-Result<LockReport> LockFinder::Find(const TimesOf& times) {
-  const Result<TimeAccounts> known = times();
-  if (!known) return Fail(known.error());
-  const std::vector<const TimeAccount*> accounts = AccountsOf(flows_, *known);
-  report_.nanoseconds = known->nanoseconds;
+struct LockFinder::Work {
+  explicit Work(LockFinder& finder)
+      : totals(finder.options_, finder.sites_, AreAlone(finder.sources_.recording, finder.flows_),
+               finder.report_),
+        instances(finder.Pids()),
+        away(finder.sources_.recording, finder.accounts_),
+        plan{.unit = TimeUnit(finder.sources_.recording.time),
+             .functions = finder.functions_,
+             .sites = finder.sites_,
+             .instances = instances,
+             .paths = finder.report_.paths,
+             .sink = totals,
+             .blocking = finder.options_.blocking,
+             .away = finder.sources_.recording.levels.kernel.value_or(false) ? &away : nullptr},
+        player(plan, totals, finder.sources_, finder.accounts_) {
+    if (finder.options_.shares.wanted) totals.SplitTimes(finder.accounts_);
+  }
+
+  WaitTotals totals;
+  LockInstances instances;
+  TimeAway away;
+  const WaitPlan plan;
+  LockPlayer player;
+};
+
+void LockFinder::Begin(const TimeAccounts& times) {
+  accounts_ = AccountsOf(flows_, times);
+  report_.nanoseconds = times.nanoseconds;
   report_.emulated = sources_.recording.machine.emulated;
   // Records tell when threads lived, but not what they did then.
-  report_.has_times = std::ranges::any_of(accounts, [](const TimeAccount* each) {
+  report_.has_times = std::ranges::any_of(accounts_, [](const TimeAccount* each) {
     return each != nullptr && each->Of(TimeClass::kExecuting).time != 0;
   });
-  TellThreads(accounts);
-  WaitTotals totals(options_, sites_, AreAlone(sources_.recording, flows_), report_);
-  if (options_.shares.wanted) totals.SplitTimes(accounts);
-  LockInstances instances(Pids());
-  TimeAway away(sources_.recording, accounts);
-  const WaitPlan plan{.unit = TimeUnit(sources_.recording.time),
-                      .functions = functions_,
-                      .sites = sites_,
-                      .instances = instances,
-                      .paths = report_.paths,
-                      .sink = totals,
-                      .blocking = options_.blocking,
-                      .away = sources_.recording.levels.kernel.value_or(false) ? &away : nullptr};
-  LockPlayer locks(plan, totals, sources_, accounts);
+  TellThreads(accounts_);
+}
+
+Result<LockReport> LockFinder::PlayAll(const TimeAccounts& times) {
+  Begin(times);
+  Work work(*this);
   Player player(sources_.flow, {.threads = options_.threads, .in_flight = options_.in_flight});
-  if (Status status = player.Play(flows_, locks); !status) return Fail(status.error());
-  report_.losses = locks.TakeLosses();
-  totals.Tell(report_.losses.empty() && AreAllPlayed(), away);
-  TellLoops(locks.loops(), totals);
-  TellInstances(instances);
+  if (Status status = player.Play(flows_, work.player); !status) return Fail(status.error());
+  return Tell(work);
+}
+
+std::optional<LockReport> LockFinder::PlayParts(FlowIndex& index, const TimeAccounts& times,
+                                                bool leaves_calls) {
+  Begin(times);
+  Work work(*this);
+  PassiveSteps passive(work.player.blocks(), IndexSteps::Runs(index), sources_.functions,
+                       sources_.symbolizer, options_.blocking);
+  LockWalk walk(index, flows_, work.player, passive);
+  if (leaves_calls) walk.LeaveCalls();
+  if (!walk.Play() || (walk.left_calls() && work.totals.has_waits())) return std::nullopt;
+  if (options_.passed_over != nullptr) *options_.passed_over = walk.passed_over();
+  if (MayHaveLeft(walk, passive)) return std::nullopt;
+  return Tell(work);
+}
+
+// Whether calls that count as acquisitions may lie in flow whose calls were not looked at.
+bool LockFinder::MayHaveLeft(const LockWalk& walk, const PassiveSteps& passive) {
+  std::set<uint32_t> wanted;
+  for (const LockSite& site : sites_.all())
+    if (!site.is_library && site.call != 0) wanted.insert(site.function);
+  if (wanted.empty()) return false;
+  std::set<std::pair<const AddressSpace*, uint64_t>> blocks;
+  for (const SegmentSteps* steps : walk.left())
+    passive.ForEachBlock(*steps, [&](const AddressSpace* space, uint64_t address) {
+      blocks.emplace(space, address);
+    });
+  return std::ranges::any_of(blocks, [&](const auto& block) {
+    const uint32_t function = FunctionAt(block.first, block.second, sources_.functions, functions_);
+    return wanted.contains(function);
+  });
+}
+
+LockReport LockFinder::Tell(Work& work) {
+  report_.losses = work.player.TakeLosses();
+  work.totals.Tell(report_.losses.empty() && AreAllPlayed(), work.away);
+  TellLoops(work.player.loops(), work.totals);
+  TellInstances(work.instances);
   report_.sites = sites_.Take();
   report_.functions = std::move(functions_.all());
   return std::move(report_);
@@ -178,12 +246,84 @@ void LockFinder::TellLoops(const WaitLoops& loops, const WaitTotals& totals) {
   std::ranges::stable_sort(report_.loops, std::ranges::greater(), &OtherLoop::trips);
 }
 
+// Whether an index tells the flows' whole flow, as Player does.
+bool AreIndexed(const FlowSource& source, const std::vector<const ThreadFlow*>& flows) {
+  if (source.reaches) return false;
+  for (const ThreadFlow* flow : flows)
+    for (const FlowPiece& piece : flow->pieces) {
+      const DecodeInput& input = source.inputs.For(*piece.stream);
+      const bool is_its =
+          input.changes.empty() ? piece.stay == nullptr : input.changes.front().stay == piece.stay;
+      if (input.from != 0 || !IsWholeStream(piece) || input.changes.size() > 1 || !is_its)
+        return false;
+    }
+  return true;
+}
+
+std::vector<ThreadFlow> CopiesOf(const std::vector<const ThreadFlow*>& flows) {
+  std::vector<ThreadFlow> copies;
+  copies.reserve(flows.size());
+  for (const ThreadFlow* flow : flows) copies.push_back(*flow);
+  return copies;
+}
+
+bool AreAllAlone(const Recording& recording, const std::vector<const ThreadFlow*>& flows) {
+  return std::ranges::all_of(AreAlone(recording, flows), std::identity());
+}
+
+// What an index counts beside losses is not always what is told there.
+bool HaveLosses(const FlowIndex& index) {
+  return std::ranges::any_of(index.threads(), [](const IndexedThread& thread) {
+    return std::ranges::any_of(thread.shares,
+                               [](const FlowShare& share) { return share.losses != 0; });
+  });
+}
+
+// As FindLocks, by playing what may matter. Empty: all must be played. `learned` gets the times.
+// It is not tried where something was lost, nor where all had to be read in full, as where the
+// trace counts cycles.
+Result<std::optional<LockReport>> FindInParts(const TimelineSources& sources,
+                                              const std::vector<const ThreadFlow*>& flows,
+                                              const LockOptions& options, const TimeAccounts* times,
+                                              std::optional<FlowTimes>& learned) {
+  const Result<std::unique_ptr<Decoder>> decoder = sources.flow.make_decoder();
+  if (!decoder) return Fail(decoder.error());
+  Result<TimedIndex> timed =
+      MakeTimedIndex(sources.recording, sources.flow.inputs, CopiesOf(flows), **decoder,
+                     {.segment_bytes = options.segment_bytes, .steps = true});
+  if (!timed) return std::optional<LockReport>();
+  learned = std::move(timed->times);
+  if (IndexSteps::GoneOver(timed->index) == 0 || HaveLosses(timed->index))
+    return std::optional<LockReport>();
+  const TimeAccounts& known = times != nullptr ? *times : learned->accounts;
+  std::optional<LockReport> report;
+  if (AreAllAlone(sources.recording, flows))
+    report = LockFinder(sources, flows, options).PlayParts(timed->index, known, true);
+  if (!report && options.pass_over == PassOver::kAlways)
+    report = LockFinder(sources, flows, options).PlayParts(timed->index, known, false);
+  return report;
+}
+
 }  // namespace
 
 Result<LockReport> FindLocks(const TimelineSources& sources,
                              const std::vector<const ThreadFlow*>& flows,
-                             const LockOptions& options, const TimesOf& times) {
-  return LockFinder(sources, flows, options).Find(times);
+                             const LockOptions& options, const TimeAccounts* times) {
+  std::optional<FlowTimes> learned;
+  const bool is_worth_it =
+      options.pass_over == PassOver::kAlways ||
+      (options.pass_over == PassOver::kWhereFaster && AreAllAlone(sources.recording, flows));
+  if (is_worth_it && AreIndexed(sources.flow, flows)) {
+    Result<std::optional<LockReport>> report = FindInParts(sources, flows, options, times, learned);
+    if (!report) return Fail(report.error());
+    if (*report) return **std::move(report);
+  }
+  LockFinder finder(sources, flows, options);
+  if (times != nullptr) return finder.PlayAll(*times);
+  if (learned) return finder.PlayAll(learned->accounts);
+  const Result<TimeAccounts> known = AccountTimes(sources);
+  if (!known) return Fail(known.error());
+  return finder.PlayAll(*known);
 }
 
 }  // namespace flowback

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Where threads waited for each other, spinning and sleeping, and for whom.
 //
-//   Result<LockReport> report = FindLocks(sources, flows, options,
-//                                         [&] { return AccountTimes(sources); });
+//   Result<LockReport> report = FindLocks(sources, flows, options, nullptr);
 //
 // All times are in the unit of the RecordingClock.
 #pragma once
@@ -204,6 +203,13 @@ struct LockReport {
   std::vector<LossSum> losses;
 };
 
+// Where parts of the flow are passed over in which nothing can be a wait. The report is the same.
+enum class PassOver : uint8_t {
+  kNever,
+  kWhereFaster,  // of processes with one thread
+  kAlways,       // where it can be done at all; for tests
+};
+
 struct LockOptions {
   unsigned threads = 1;   // that decode
   size_t in_flight = 0;   // as PlayOptions
@@ -213,11 +219,16 @@ struct LockOptions {
   size_t worst = 100;     // the number of waits that are listed one by one
   size_t columns = 0;     // of the threads' strips; 0: there are none
   WaitShareOptions shares{};
+  PassOver pass_over = PassOver::kWhereFaster;
+  uint64_t segment_bytes = uint64_t{64} << 10;  // of these parts, in bytes of trace
+  // If not null: gets how many parts were passed over.
+  uint64_t* passed_over = nullptr;
 };
 
-// `times` is called once. Errors: as those of `times` and Player::Play.
+// `times`: the threads' times, with spans, where they are known; null: they are learned on the way.
+// Errors: as those of AccountTimes and Player::Play.
 Result<LockReport> FindLocks(const TimelineSources& sources,
                              const std::vector<const ThreadFlow*>& flows,
-                             const LockOptions& options, const TimesOf& times);
+                             const LockOptions& options, const TimeAccounts* times);
 
 }  // namespace flowback

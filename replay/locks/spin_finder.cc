@@ -113,6 +113,37 @@ void SpinFinder::CatchUp(Walk& walk) {
   StepTo(walk, walk.at);
 }
 
+class SpinFinder::Place {
+ public:
+  explicit Place(const SpinFinder& finder)
+      : trail(finder.trail_),
+        entered(finder.entered_),
+        position(finder.position_),
+        quiet_since(finder.quiet_since_),
+        last_atomic(finder.last_atomic_),
+        knows_trail(finder.knows_trail_) {}
+
+  const std::vector<Part> trail;
+  const std::optional<Entered> entered;
+  const uint64_t position;
+  const uint64_t quiet_since;
+  const uint64_t last_atomic;
+  const bool knows_trail;
+};
+
+std::shared_ptr<const SpinFinder::Place> SpinFinder::Save() const {
+  return std::make_shared<Place>(*this);
+}
+
+void SpinFinder::Return(const Place& place) {
+  trail_ = place.trail;
+  entered_ = place.entered;
+  position_ = place.position;
+  quiet_since_ = place.quiet_since;
+  last_atomic_ = place.last_atomic;
+  knows_trail_ = place.knows_trail;
+}
+
 // The steps up to that one, with `count` instructions of the batch before it, change nothing.
 void SpinFinder::PassTo(Walk& walk, size_t step, uint64_t count) {
   position_ += count - walk.given_count;
@@ -179,6 +210,7 @@ template <typename TimeOf>
   if (block.stores || trail_.size() == kMostParts) {
     if (open_) Close(following_ != nullptr ? time_of() : ExitTime(), WaitState::kWhole);
     Forget();
+    knows_trail_ = knows_trail_ || block.stores;
   }
   if (!block.stores) {
     trail_.push_back(
@@ -227,6 +259,12 @@ void SpinFinder::Note(const TripVerdict& verdict, LoopBlock& block) {
   const bool waits = verdict.kind != LoopKind::kWork && verdict.kind != LoopKind::kDelay;
   block.goes_by_itself =
       block.target >= block.address && !waits && !verdict.pauses && !verdict.atomic;
+}
+
+void SpinFinder::PassTo(uint64_t position) {
+  position_ = position;
+  Forget();
+  knows_trail_ = false;
 }
 
 void SpinFinder::Forget() {

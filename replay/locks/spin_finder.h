@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <unordered_map>
 #include <utility>
@@ -50,6 +51,19 @@ class SpinFinder {
   void OnBlocks(const BlockBatch& batch);
   void OnLoss(const DataLoss& loss);
   void Finish();
+
+  // Passes over flow in which nothing ends a trip that is worth a look: what comes next is behind
+  // so many of the thread's instructions. REQUIRES: IsQuiet.
+  void PassTo(uint64_t position);
+  // Where it stands, and back there. REQUIRES of both: IsQuiet.
+  class Place;
+  std::shared_ptr<const Place> Save() const;
+  void Return(const Place& place);
+  // Nothing is under way: no stretch, and no address without its operation.
+  bool IsQuiet() const { return !open_ && begun_.empty() && ended_.empty() && !uses_.waits(); }
+  bool HasBegun() const { return !begun_.empty(); }
+  // What it finds does not depend on flow that it has passed over.
+  bool KnowsTrail() const { return knows_trail_; }
 
   uint64_t position() const { return position_; }
   // The thread has stored nothing since that position, as far as the flow was given.
@@ -120,6 +134,7 @@ class SpinFinder {
   // Where the flow that is known without a loss began, and when at the earliest (0: not known).
   uint64_t known_from_ = 0;
   uint64_t known_from_tsc_ = 0;
+  bool knows_trail_ = true;
   uint32_t next_number_ = 0;
   AtomicUses uses_;
   CallArguments call_;

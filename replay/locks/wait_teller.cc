@@ -119,6 +119,9 @@ bool WaitTeller::IsOutermost(size_t depth) const {
 void WaitTeller::TellEntered(size_t depth, const Call& call) {
   Frame& frame = frames_[depth];
   const LockFunction& use = frame.use;
+  const auto is_seen = [](const Frame& each) { return each.site != 0; };
+  if (began_anew_ && (depth == 0 || !is_seen(frame) || !is_seen(frames_[depth - 1])))
+    misses_calls_ = true;
   if (use.waits()) plan_.sink.OnAcquisition(SiteOf(depth, {.space = call.space}));
   if (use.family.empty() && plan_.away == nullptr) return;
   frame.entered = PointOf({.tsc = call.tsc, .bounds = call.bounds});
@@ -384,6 +387,15 @@ void WaitTeller::End(const std::vector<SpinStretch>& stretches) {
   }
 }
 
+bool WaitTeller::IsIdle() const {
+  const auto is_free = [](const Frame& frame) { return frame.lock == kNoLock; };
+  return open_.empty() && to_begin_.empty() && plan_.sink.followed() == 0 && !replaced_ &&
+         std::ranges::all_of(frames_, is_free) &&
+         std::ranges::all_of(other_stacks_, [&](const auto& stack) {
+           return std::ranges::all_of(stack.second, is_free);
+         });
+}
+
 void WaitTeller::CloseWait(uint32_t number) {
   const auto found = open_.find(number);
   if (found == open_.end()) return;
@@ -394,6 +406,7 @@ void WaitTeller::CloseWait(uint32_t number) {
 void WaitTeller::TellIfDone(uint32_t number) {
   const auto found = open_.find(number);
   if (found == open_.end() || !found->second.closed || found->second.stretches != 0) return;
+  if (found->second.waits && began_anew_) misses_calls_ = true;
   if (found->second.waits) plan_.sink.OnWait(found->second.wait, found->second.family);
   open_.erase(found);
 }

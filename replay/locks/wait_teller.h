@@ -111,6 +111,17 @@ class WaitTeller final : public CallListener {
   void NoteStart(const TscInterval& bounds) { start_bounds_ = bounds; }
   // The flow has ended.
   void Finish();
+  // Calls are left out; what comes next is in a call of which nothing is known. REQUIRES: IsIdle.
+  void BeginAnew() {
+    frames_.clear();
+    stops_.clear();
+    began_anew_ = true;
+  }
+  // Something was told for which the calls matter that were left out.
+  bool misses_calls() const { return misses_calls_; }
+  // No wait may go on, and nothing of a lock is under way or held: calls that have to do with no
+  // lock change nothing that is told.
+  bool IsIdle() const;
   CallCounts TakeCalls() { return calls_.Take(); }
 
  private:
@@ -222,6 +233,8 @@ class WaitTeller final : public CallListener {
   std::unordered_map<uint32_t, uint32_t> wait_of_stretch_;
   std::unordered_map<uint32_t, OpenWait> open_;
   uint32_t next_wait_ = 1;
+  bool began_anew_ = false;
+  bool misses_calls_ = false;
   LockCalls calls_;
 };
 

@@ -3,23 +3,9 @@
 
 #include <algorithm>
 
-namespace flowback {
+#include "base/block_part.h"
 
-BlockRun PartOf(const BlockRun& run, size_t from, size_t to) {
-  BlockRun part = run;
-  for (size_t i = 0; i < from; ++i) part.address += run.lengths[i];
-  part.lengths = run.lengths.subspan(from, to - from);
-  if (from != 0) part.first_tsc = run.TscOf(from);
-  if (to == run.lengths.size()) return part;
-  part.next = part.LastAddress() + part.lengths.back();
-  part.tsc = run.TscOf(to - 1);
-  part.last_lo = 0;
-  part.exit = BlockExit::kFallThrough;
-  part.last = InstructionClass::kOther;
-  part.branch = {};
-  part.cycles = {};
-  return part;
-}
+namespace flowback {
 
 void FlowCut::OnThreadBegin(const ThreadFlow& thread, size_t number) {
   thread_ = &thread;

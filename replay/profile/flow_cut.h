@@ -49,7 +49,4 @@ class FlowCut final : public PlayConsumer {
   bool ended_ = false;
 };
 
-// The run's instructions from `from` to `to`, not included, of which there is at least one.
-BlockRun PartOf(const BlockRun& run, size_t from, size_t to);
-
 }  // namespace flowback

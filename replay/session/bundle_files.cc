@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <set>
 #include <utility>
 #include <variant>
@@ -53,21 +54,17 @@ class FileLister {
       : session_(session),
         choice_(choice),
         recording_(session.recording()),
-        path_(session.options().open.input) {}
+        path_(PathOfInput(session.options().open)) {}
 
   Result<BundleFiles> List() {
-    if (!session_.options().open.raw_pt.empty())
-      return Fail(Error(ErrorCode::kUnsupported,
-                        "raw traces are not packed: what processor and which code they are of is "
-                        "only known from the command line")
-                      .Remedy("pack the folder by tar, and keep the command line with it"));
     std::error_code failed;
     if (!IsFile(path_) && !fs::is_directory(path_, failed))
       return Fail(Error(ErrorCode::kUsage, path_ + ": is no file or folder, and cannot be packed")
                       .Remedy("save the recording as a file and name that"));
     if (Status status = AddRecording(); !status) return Fail(status.error());
+    if (Status status = AddGivenFiles(); !status) return Fail(status.error());
     AddImages();
-    for (const std::string& image : images_) AddSymbols(image);
+    for (const auto& [image, member] : images_) AddSymbols(image, member);
     AddCores();
     AddKernel();
     return std::move(files_);
@@ -122,6 +119,50 @@ class FileLister {
     return {};
   }
 
+  static std::string PathOfInput(const OpenOptions& open) {
+    return open.raw_pt.empty() ? open.input : open.raw_pt.front();
+  }
+
+  // What the command line says of the recording, and the files that it names beside images. The
+  // first raw trace is the recording.
+  Status AddGivenFiles() {
+    OpenOptions& given = files_.manifest.given;
+    given = session_.options().open;
+    given.input.clear();
+    size_t number = 0;
+    const auto pack = [&](std::string& file) {
+      if (file == path_) {
+        file = member_;
+        return true;
+      }
+      const std::string member = std::string(bundle::kRecordingFolder) + "/g" +
+                                 std::to_string(++number) + "-" + EscapedName(BaseName(file));
+      const bool is_new = Add(member, file, PackedKind::kRecording);
+      file = member;
+      return is_new;
+    };
+    const bool are_packed =
+        std::ranges::all_of(given.raw_pt, pack) && std::ranges::all_of(given.pevent, pack);
+    return are_packed ? Status()
+                      : Fail(Error(ErrorCode::kUnsupported,
+                                   "a bundle cannot have a file named as one of the recording's")
+                                 .Remedy("rename the files that --raw-pt and --pevent name"));
+  }
+
+  // Code that the command line names is kept under its names for the files.
+  void AddGivenCode() {
+    const auto keep = [this](std::string& file) {
+      ImageStatus image;
+      image.path = OriginOf(file);
+      image.file = file;
+      image.source = CodeSource::kGiven;
+      AddImage(image);
+      file = images_[file];
+    };
+    std::ranges::for_each(files_.manifest.given.images, keep, &ImageSpec::file);
+    std::ranges::for_each(files_.manifest.given.sections, keep, &SectionSpec::file);
+  }
+
   // It names them from its own folder on.
   void AddFilesOfLldbBundle(const fs::path& folder) {
     const auto add = [&](const auto& file) {
@@ -147,6 +188,7 @@ class FileLister {
       if (image.source == CodeSource::kOwnVdso) AddOwnVdso(image);
       if (image.usable && IsFile(image.file)) AddImage(image);
     }
+    AddGivenCode();
     members_.erase(ImagesMember(kImagesIndex));
     AddContent(ImagesMember(kImagesIndex), PackedKind::kImage, BytesOf(lines_));
   }
@@ -155,12 +197,18 @@ class FileLister {
   }
 
   void AddImage(const ImageStatus& image) {
-    images_.insert(image.file);
-    if (IsBelow(image.file, kept_folder_) || IsBelow(image.file, path_)) return;
-    if (recording_.format.starts_with("LLDB")) return;  // has them
+    std::string& member = images_[image.file];
+    if (!member.empty()) return;
+    if (IsBelow(image.file, kept_folder_))
+      member = ImagesMember(image.file.substr(kept_folder_.size() + 1));
+    else if (IsBelow(image.file, path_))
+      member = member_ + image.file.substr(path_.size());
+    if (!member.empty()) return;
+    const bool is_given = image.source == CodeSource::kGiven;
+    if (recording_.format.starts_with("LLDB") && !is_given) return;  // has them
     const auto file = MappedFile::Open(image.file);
     if (!file) return;
-    Keep(image, (*file)->bytes(), image.file, {});
+    member = Keep(image, (*file)->bytes(), image.file, {});
   }
 
   // The kernel that shows it to this process may not be that of who reads the bundle.
@@ -169,15 +217,17 @@ class FileLister {
     Keep(image, content, {}, content);
   }
 
-  void Keep(const ImageStatus& image, Bytes bytes, const std::string& path,
-            std::vector<uint8_t> content) {
+  // Returns the member; empty: there is none.
+  std::string Keep(const ImageStatus& image, Bytes bytes, const std::string& path,
+                   std::vector<uint8_t> content) {
     const std::string name =
         "p" + std::to_string(++next_) + "-" + std::string(BaseName(image.path));
     const KeptImage kept{name, bytes.size(), ImageHash::Of(bytes), image.found, image.path};
-    if (!Add(ImagesMember(name), path, PackedKind::kImage)) return;
+    if (!Add(ImagesMember(name), path, PackedKind::kImage)) return {};
     files_.files.back().content = std::move(content);
     lines_ += kept.Line();
     if (image.recorded.empty()) AddMappings(name, image.path);
+    return ImagesMember(name);
   }
 
   // By which a file is known that the recording has no build-id of.
@@ -192,17 +242,34 @@ class FileLister {
     return path.starts_with(folder + "/");
   }
 
-  // The image's debug file and sources.
-  void AddSymbols(const std::string& image) {
+  // The image's debug files and sources.
+  void AddSymbols(const std::string& image, std::string member) {
     symbols::SourceFile file(image, session_.options().search);
-    if (const std::string& debug = file.debug_file(); !debug.empty()) AddDebugFile(image, debug);
-    if (!choice_.sources) return;
-    for (const std::string& source : file.Sources()) {
-      const std::string member = InRoot(source);
+    if (const std::string& debug = file.debug_file(); !debug.empty())
+      member = AddDebugFile(image, debug);
+    const symbols::NamedFiles named = file.Files();
+    AddSplitFiles(named, member);
+    for (const std::string& source : named.sources) {
+      const std::string place = InRoot(source);
       const std::string path = PathOf(source);
-      if (!member.empty() && IsFile(path)) Add(member, path, PackedKind::kSource);
+      if (choice_.sources && !place.empty() && IsFile(path)) Add(place, path, PackedKind::kSource);
     }
     file.Keep();
+  }
+
+  // A .dwp is looked for beside the file that has the rest of the DWARF, which is `member`.
+  void AddSplitFiles(const symbols::NamedFiles& named, const std::string& member) {
+    if (!named.package.empty() && !member.empty() && IsOwn(named.package))
+      Add(member + ".dwp", named.package, PackedKind::kDebugFile);
+    for (const auto& [name, path] : named.split)
+      if (const std::string place = InRoot(name); !place.empty() && IsOwn(path))
+        Add(place, path, PackedKind::kDebugFile);
+  }
+  // A bundle's programs may name any file of this machine.
+  bool IsOwn(const std::string& path) const {
+    const SessionOptions& options = session_.options();
+    return options.bundle == nullptr || IsBelow(path, kept_folder_) ||
+           IsBelow(path, options.search.symfs);
   }
 
   // Where the source is here. A bundle's programs may name any file, so its sources are its own.
@@ -213,7 +280,8 @@ class FileLister {
     return IsFile(below) || session_.options().bundle != nullptr ? below : source;
   }
 
-  void AddDebugFile(const std::string& image, const std::string& debug) {
+  // Returns the member.
+  std::string AddDebugFile(const std::string& image, const std::string& debug) {
     const auto file = MappedFile::Open(debug);
     const auto elf = file ? ReadElf((*file)->bytes(), debug) : Result<ElfFile>(ElfFile());
     const std::string hex = elf ? elf->build_id.ToHex() : "";
@@ -223,6 +291,7 @@ class FileLister {
                        : folder + fs::path(OriginOf(image)).parent_path().string() + "/" +
                              std::string(BaseName(debug));
     Add(InRoot(place), debug, PackedKind::kDebugFile);
+    return InRoot(place);
   }
 
   // Those that were named, else those that the recorder noted and that are still there.
@@ -258,10 +327,10 @@ class FileLister {
   BundleFiles files_;
   const std::string path_;  // the recording's
   std::set<std::string> members_;
-  std::string member_;       // the recording's
-  std::string kept_folder_;  // what its recorder kept
-  std::string lines_;        // of the kept images' index
-  std::set<std::string> images_;
+  std::string member_;                         // the recording's
+  std::string kept_folder_;                    // what its recorder kept
+  std::string lines_;                          // of the kept images' index
+  std::map<std::string, std::string> images_;  // members, by file; empty: it is none of its own
   size_t next_ = 0;
 };
 

@@ -7,6 +7,7 @@
 
 #include "replay/account/laws.h"
 #include "replay/calls/exec_times.h"
+#include "replay/calls/stack_judge.h"
 #include "replay/calls/stack_taker.h"
 #include "replay/flow/flow_in_span.h"
 #include "replay/session/session_impl.h"
@@ -129,8 +130,9 @@ Result<FlowIndex*> Session::Index() {
   Result<std::unique_ptr<Decoder>> decoder = NewDecoder();
   if (!decoder) return Fail(decoder.error());
   impl_->index_decoder = *std::move(decoder);
+  StackJudge judge(functions());
   Result<FlowIndex> index = FlowIndex::Open(recording(), code(), inputs(), *impl_->index_decoder,
-                                            {}, CacheFor(CachedResult::kIndex));
+                                            {.calls = &judge}, CacheFor(CachedResult::kIndex));
   if (!index) return Fail(index.error());
   impl_->index.emplace(*std::move(index));
   return &*impl_->index;

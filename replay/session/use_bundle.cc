@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "replay/session/use_bundle.h"
 
+#include <algorithm>
+
+#include "capture/bundle/given_input.h"
 #include "capture/bundle/unpacked_bundle.h"
 
 namespace flowback {
@@ -28,6 +31,19 @@ void AddRest(const UnpackedBundle& unpacked, ImageSearch& search) {
     search.kcore = unpacked.FileOf(manifest.kcore);
 }
 
+// Raw traces have no input of their own.
+void AddRecording(const UnpackedBundle& unpacked, OpenOptions& options) {
+  const bundle::Manifest& manifest = unpacked.manifest();
+  OpenOptions given = manifest.given;
+  const auto unpack = [&](std::string& file) { file = unpacked.FileOf(file); };
+  std::ranges::for_each(given.raw_pt, unpack);
+  std::ranges::for_each(given.pevent, unpack);
+  std::ranges::for_each(given.sections, unpack, &SectionSpec::file);
+  std::ranges::for_each(given.images, unpack, &ImageSpec::file);
+  options.input = given.raw_pt.empty() ? unpacked.FileOf(manifest.recording) : "";
+  bundle::AddGiven(given, options);
+}
+
 }  // namespace
 
 Status UseBundle(SessionOptions& options) {
@@ -37,7 +53,7 @@ Status UseBundle(SessionOptions& options) {
                                        {.cache = search.cache, .cache_bytes = search.cache_bytes});
   if (!unpacked) return Fail(unpacked.error());
   options.open.bundle = options.open.input;
-  options.open.input = (*unpacked)->FileOf((*unpacked)->manifest().recording);
+  AddRecording(**unpacked, options.open);
   AddRoot(**unpacked, search);
   AddRest(**unpacked, search);
   options.bundle = *std::move(unpacked);

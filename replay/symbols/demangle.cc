@@ -9,6 +9,9 @@
 #include <string_view>
 #include <vector>
 
+#include "replay/symbols/d_names.h"
+#include "replay/symbols/rust_names.h"
+
 namespace flowback::symbols {
 namespace {
 
@@ -88,12 +91,49 @@ class LengthEstimate {
   std::vector<Level> levels_{1};
 };
 
+// OCaml's begin with "caml" and a module: "camlStdlib__List__map_123", and from OCaml 5.1 on
+// "camlStdlib__List.map_123". "$2d" stands for a letter that no assembler takes. Empty: it is none.
+std::string NameInOCaml(std::string_view mangled) {
+  if (!mangled.starts_with("caml") || mangled.size() < 6 || mangled[4] < 'A' || mangled[4] > 'Z')
+    return {};
+  mangled.remove_prefix(4);
+  if (!mangled.contains("__") && !mangled.contains('.')) return {};
+  const auto value = [](char c) {
+    return IsDigit(c) ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+  };
+  std::string text;
+  for (size_t i = 0; i < mangled.size(); ++i) {
+    const bool coded = mangled[i] == '$' && i + 2 < mangled.size() && value(mangled[i + 1]) >= 2 &&
+                       value(mangled[i + 1]) < 8 && value(mangled[i + 2]) >= 0;
+    if (mangled.substr(i).starts_with("__") && i != 0 && i + 2 < mangled.size()) {
+      text += '.';
+      ++i;
+    } else if (coded) {
+      text += static_cast<char>(value(mangled[i + 1]) * 16 + value(mangled[i + 2]));
+      i += 2;
+    } else {
+      text += mangled[i];
+    }
+  }
+  return text;
+}
+
+// In other languages than C++; empty: it is none of theirs.
+std::string NameElsewhere(std::string_view mangled) {
+  if (mangled.starts_with("_R")) return RustName(mangled, kShown).value_or("");
+  if (mangled.starts_with("_ZN")) return OlderRustName(mangled).value_or("");
+  if (mangled.starts_with("_D")) return DName(mangled, kShown).value_or("");
+  return NameInOCaml(mangled);
+}
+
 }  // namespace
 
 std::string Demangled(const std::string& name) {
+  const size_t at = name.find('@');
+  const std::string elsewhere = NameElsewhere(std::string_view(name).substr(0, at));
+  if (!elsewhere.empty()) return at == std::string::npos ? elsewhere : elsewhere + name.substr(at);
   // The demangler also reads encoded types: "i" would become "int".
   if (!name.starts_with("_Z") || !LengthEstimate(name).is_short()) return name;
-  const size_t at = name.find('@');
   int status = 0;
   const std::unique_ptr<char, decltype(&std::free)> text(
       abi::__cxa_demangle(name.substr(0, at).c_str(), nullptr, nullptr, &status), &std::free);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// C++ names as people write them.
+// Names of functions as people write them: those of C++, Rust, D and OCaml. Go does not mangle its
+// own.
 #pragma once
 
 #include <string>

@@ -62,6 +62,8 @@ struct UnitInfo {
   std::vector<Subroutine> subroutines;
   std::vector<SubroutineRange> ranges;  // likewise
   bool is_split = false;                // a part of it is in another file, or would be
+  std::string split_file;               // that file, if it was found
+  std::string split_name;               // its path as the compiler wrote it; empty: it is a .dwp
 };
 
 struct DwarfRequest {

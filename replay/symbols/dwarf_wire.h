@@ -22,7 +22,7 @@ enum class DwarfCommand : uint8_t {
 };
 
 // The version of this exchange, the reader program's only argument.
-constexpr char kDwarfVersion[] = "flowback-dwarf-3";
+constexpr char kDwarfVersion[] = "flowback-dwarf-4";
 // Of a message; what is larger comes from a reader that went astray, or from a file made so that
 // each of its bytes becomes many: a row of a line table is 40 bytes, and takes one in the file.
 constexpr uint64_t kFreeDwarfMessage = uint64_t{64} << 20;
@@ -57,6 +57,8 @@ class WireWriter {
     Put(info.subroutines);
     Put(info.ranges);
     Put(info.is_split);
+    Put(info.split_file);
+    Put(info.split_name);
   }
   const std::string& bytes() const { return bytes_; }
 
@@ -104,6 +106,8 @@ class WireReader {
     Get(info.subroutines);
     Get(info.ranges);
     Get(info.is_split);
+    Get(info.split_file);
+    Get(info.split_name);
   }
   template <class T>
   T Get() {

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "replay/symbols/demangle.h"
+#include "replay/symbols/mini_debug.h"
 #include "replay/symbols/name_budget.h"
 #include "replay/symbols/split_names.h"
 #include "replay/symbols/symbol_versions.h"
@@ -86,6 +87,9 @@ ElfSymbols ElfSymbols::Read(const SymbolFile& file, const SymbolFile* debug_file
   for (const FileSection& section : file.sections())
     if (section.header.sh_type == SHT_SYMTAB || section.header.sh_type == SHT_DYNSYM)
       AddTable(file, file, section, names, result.symbols_);
+  std::unique_ptr<SymbolFile> packed;
+  if (debug_file == nullptr && file.Find(".symtab") == nullptr) packed = OpenMiniDebug(file);
+  if (packed != nullptr) debug_file = packed.get();
   if (debug_file != nullptr) {
     NameBudget more(debug_file->bytes().size());
     for (const FileSection& section : debug_file->sections())

@@ -30,7 +30,7 @@ struct ElfSymbol {
 class ElfSymbols {
  public:
   // Nothing but an empty table when the file has no symbols. `debug_file` may be null: a separate
-  // file with the symbols that `file` was stripped of.
+  // file with the symbols that `file` was stripped of. Without one, those of MiniDebugInfo count.
   static ElfSymbols Read(const SymbolFile& file, const SymbolFile* debug_file);
 
   struct Hit {

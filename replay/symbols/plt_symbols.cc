@@ -72,12 +72,22 @@ void AddRelocations(const SymbolFile& file, const FileSection& table, NameBudget
   }
 }
 
-// The slot that the stub at `address` jumps through: FF 25 in its first bytes.
+// What EBX has in position-independent code of 32 bits: where the table of the stubs' slots begins.
+uint64_t TableOf(const SymbolFile& file) {
+  for (const char* name : {".got.plt", ".got"})
+    if (const FileSection* section = file.Find(name)) return section->header.sh_addr;
+  return 0;
+}
+
+// The slot that the stub at `address` jumps through: FF 25, or FF A3 by EBX, in its first bytes.
 std::optional<uint64_t> SlotOf(const SymbolFile& file, Bytes stub, uint64_t address) {
   constexpr size_t kJumpSize = 6;
+  constexpr uint8_t kJump = 0x25, kJumpByEbx = 0xa3;
   for (size_t at = 0; at + kJumpSize <= stub.size(); ++at) {
-    if (stub[at] != 0xff || stub[at + 1] != 0x25) continue;
+    const bool by_ebx = file.machine() == EM_386 && stub[at + 1] == kJumpByEbx;
+    if (stub[at] != 0xff || (stub[at + 1] != kJump && !by_ebx)) continue;
     const auto word = static_cast<uint32_t>(LoadLittleEndian(stub.data() + at + 2, 4));
+    if (by_ebx) return static_cast<uint32_t>(TableOf(file) + word);
     if (file.machine() == EM_386) return word;
     return address + at + kJumpSize + static_cast<uint64_t>(int64_t{static_cast<int32_t>(word)});
   }

@@ -21,14 +21,9 @@ bool HasAny(const SymbolFile& file, std::initializer_list<const char*> names) {
   });
 }
 
-// Sections that the linker compressed before ELF had a way to say so (SHF_COMPRESSED): LLVM 19 does
-// not read them any more.
-bool HasOldCompression(const SymbolFile& file) {
-  return HasAny(file, {".zdebug_line", ".zdebug_info"});
-}
-
+// The linker compressed sections (.zdebug_*) before ELF had a way to say so.
 bool HasDwarf(const SymbolFile& file) {
-  return HasAny(file, {".debug_line", ".debug_info"}) || HasOldCompression(file);
+  return HasAny(file, {".debug_line", ".debug_info", ".zdebug_line", ".zdebug_info"});
 }
 
 }  // namespace
@@ -43,13 +38,6 @@ SourceFile::SourceFile(const std::string& path, const ImageSearch& search)
     if (debug_file == nullptr || !HasDwarf(*debug_file)) return;
   }
   const SymbolFile& file = debug_file != nullptr ? *debug_file : *elf_;
-  if (HasOldCompression(file)) {
-    problem_ =
-        "its sections are compressed in the old way (.zdebug_*), which is not read; unpack "
-        "them: objcopy --decompress-debug-sections " +
-        file.path();
-    return;
-  }
   DwarfRequest request;
   request.path = debug_file != nullptr ? debug_file->path() : path;
   request.program_path = OriginOf(path);
@@ -64,14 +52,21 @@ SourceFile::SourceFile(const std::string& path, const ImageSearch& search)
   units_ = Disjoint(std::move(units));
 }
 
-std::vector<std::string> SourceFile::Sources() {
-  std::set<std::string> paths;
+NamedFiles SourceFile::Files() {
+  NamedFiles named;
   std::set<uint32_t> units;
   if (dwarf_ != nullptr)
     for (const UnitRange& range : dwarf_->units()) units.insert(range.unit);
-  for (const uint32_t unit : units)
-    for (SourceFileInfo& file : dwarf_->ReadUnit(unit).files) paths.insert(std::move(file.path));
-  return {paths.begin(), paths.end()};
+  for (const uint32_t unit : units) {
+    UnitInfo info = dwarf_->ReadUnit(unit);
+    for (SourceFileInfo& file : info.files) named.sources.insert(std::move(file.path));
+    if (info.split_file.empty()) continue;
+    if (info.split_name.empty())
+      named.package = info.split_file;
+    else
+      named.split.emplace(info.split_name, info.split_file);
+  }
+  return named;
 }
 
 SourcePlace SourceFile::Nothing(uint64_t begin, uint64_t end) {

@@ -3,8 +3,10 @@
 #pragma once
 
 #include <array>
+#include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -15,6 +17,14 @@
 #include "replay/symbols/symbol_file.h"
 
 namespace flowback::symbols {
+
+// The files that an ELF file's DWARF names.
+struct NamedFiles {
+  std::set<std::string> sources;  // paths
+  // Split debug files that were found, by their paths as compiled (.dwo).
+  std::map<std::string, std::string> split;
+  std::string package;  // the .dwp that has them instead; empty: none has
+};
 
 class SourceFile {
  public:
@@ -29,8 +39,8 @@ class SourceFile {
 
   // The separate file that the DWARF was found in; empty: there is none.
   const std::string& debug_file() const { return debug_path_; }
-  // The paths of all sources that the DWARF names, sorted; reads all units.
-  std::vector<std::string> Sources();
+  // All other files that the DWARF names; reads all units.
+  NamedFiles Files();
 
   // Keeps what was read in ImageSearch::cache. Call it when nobody waits.
   void Keep();

@@ -134,20 +134,38 @@ Bytes SymbolFile::Contents(const FileSection& section) const {
   return bytes.size() == section.header.sh_size ? bytes : Bytes();
 }
 
+std::optional<SymbolFile::PackedHeader> SymbolFile::CompressionHeader(
+    const FileSection& section) const {
+  GElf_Chdr header;
+  if (gelf_getchdr(section.handle, &header) == nullptr || header.ch_type != ELFCOMPRESS_ZLIB)
+    return std::nullopt;
+  return PackedHeader{gelf_fsize(elf_, ELF_T_CHDR, 1, EV_CURRENT), header.ch_size};
+}
+
+// "ZLIB", then what it unpacks to, big-endian.
+std::optional<SymbolFile::PackedHeader> SymbolFile::OldHeader(Bytes packed) {
+  constexpr std::string_view kMagic = "ZLIB";
+  constexpr size_t kSize = 12;
+  if (packed.size() < kSize || std::memcmp(packed.data(), kMagic.data(), kMagic.size()) != 0)
+    return std::nullopt;
+  uint64_t unpacked = 0;
+  for (size_t i = kMagic.size(); i < kSize; ++i) unpacked = unpacked << 8 | packed[i];
+  return PackedHeader{kSize, unpacked};
+}
+
 // libelf would write into the file's headers, which are mapped to be read.
 std::vector<uint8_t> SymbolFile::Unpacked(const FileSection& section) const {
   constexpr uint64_t kMost = uint64_t{256} << 20;
   const Bytes packed = Contents(section);
-  if ((section.header.sh_flags & SHF_COMPRESSED) == 0) return {packed.begin(), packed.end()};
-  GElf_Chdr header;
-  const size_t head = gelf_fsize(elf_, ELF_T_CHDR, 1, EV_CURRENT);
-  if (gelf_getchdr(section.handle, &header) == nullptr || header.ch_type != ELFCOMPRESS_ZLIB ||
-      header.ch_size > kMost || packed.size() < head)
-    return {};
-  std::vector<uint8_t> bytes(header.ch_size);
+  const bool is_old = section.name.starts_with(".zdebug_");
+  if (!is_old && (section.header.sh_flags & SHF_COMPRESSED) == 0)
+    return {packed.begin(), packed.end()};
+  const auto header = is_old ? OldHeader(packed) : CompressionHeader(section);
+  if (!header || header->unpacked > kMost || packed.size() < header->size) return {};
+  std::vector<uint8_t> bytes(header->unpacked);
+  const Bytes rest = packed.subspan(header->size);
   uLongf size = bytes.size();
-  if (uncompress(bytes.data(), &size, packed.data() + head, packed.size() - head) != Z_OK ||
-      size != bytes.size())
+  if (uncompress(bytes.data(), &size, rest.data(), rest.size()) != Z_OK || size != bytes.size())
     return {};
   return bytes;
 }

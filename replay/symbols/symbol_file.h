@@ -50,7 +50,8 @@ class SymbolFile {
   Bytes bytes() const { return bytes_; }
   // The section's contents; empty when it has none or they lie outside the file.
   Bytes Contents(const FileSection& section) const;
-  // A copy, unpacked where the section is compressed (zlib); empty also where that can't be done.
+  // A copy, unpacked where the section is compressed (zlib, also in the old way, .zdebug_*); empty
+  // also where that can't be done.
   std::vector<uint8_t> Unpacked(const FileSection& section) const;
   // A string of the string table `table`; empty when out of range.
   std::string_view String(size_t table, size_t offset) const;
@@ -59,6 +60,13 @@ class SymbolFile {
  private:
   SymbolFile() = default;
   void ReadHeaders();
+
+  struct PackedHeader {
+    size_t size;  // bytes in front of what is packed
+    uint64_t unpacked;
+  };
+  std::optional<PackedHeader> CompressionHeader(const FileSection& section) const;
+  static std::optional<PackedHeader> OldHeader(Bytes packed);
 
   std::string path_;
   Bytes bytes_;

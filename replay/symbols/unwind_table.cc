@@ -54,6 +54,7 @@ std::optional<FrameSection> UnwindTable::SectionOf(FrameSection::Kind kind) cons
 // where no code is.
 void UnwindTable::AddForDebuggers() {
   const FileSection* section = file_->Find(".debug_frame");
+  if (section == nullptr) section = file_->Find(".zdebug_frame");
   if (section == nullptr) return;
   for_debuggers_ = file_->Unpacked(*section);
   std::vector<FrameEntry> added = SectionOf(FrameSection::Kind::kDebugFrame)->Entries();

@@ -157,6 +157,17 @@ Result<TimedIndex> OpenTimedIndex(const Recording& recording, const RecordingCod
   return timed;
 }
 
+Result<TimedIndex> MakeTimedIndex(const Recording& recording, const StreamInputs& inputs,
+                                  const std::vector<ThreadFlow>& flows, Decoder& decoder,
+                                  const FlowIndex::Options& options) {
+  TimesMaker maker(recording, inputs);
+  std::vector<IndexedStream> streams;
+  for (const Stream& stream : recording.streams) streams.push_back({&stream, &inputs.For(stream)});
+  Result<FlowIndex> index = FlowIndex::Open(streams, flows, decoder, options, {}, &maker);
+  if (!index) return Fail(index.error());
+  return TimedIndex{.index = *std::move(index), .times = maker.Take()};
+}
+
 std::optional<FlowTimes> LoadTimes(const Recording& recording, const StreamInputs& inputs,
                                    const IndexCache& cache) {
   if (!IsUsable(cache)) return std::nullopt;

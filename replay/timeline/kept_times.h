@@ -30,6 +30,10 @@ struct TimedIndex {
 Result<TimedIndex> OpenTimedIndex(const Recording& recording, const RecordingCode& code,
                                   const StreamInputs& inputs, Decoder& decoder,
                                   const FlowIndex::Options& options, const IndexCache& cache);
+// The same of an index that is not kept, for these flows. The times are always there.
+Result<TimedIndex> MakeTimedIndex(const Recording& recording, const StreamInputs& inputs,
+                                  const std::vector<ThreadFlow>& flows, Decoder& decoder,
+                                  const FlowIndex::Options& options);
 
 // Those kept beside the index with the cache's key. Empty: they were not.
 std::optional<FlowTimes> LoadTimes(const Recording& recording, const StreamInputs& inputs,

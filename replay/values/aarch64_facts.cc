@@ -113,6 +113,13 @@ bool IsMemory(uint32_t word) {
 }  // namespace
 
 void SetArmFacts(uint32_t word, InstructionFacts& facts) {
+  constexpr uint32_t kZeroBlock = 0xd50b7420, kRegister = 31;
+  if ((word & ~kRegister) == kZeroBlock) {
+    if ((word & kRegister) != kRegister)
+      facts.zeroes_block = static_cast<uint8_t>(word & kRegister);
+    facts.is_opaque = !facts.zeroes_block;
+    return;
+  }
   bool is_exact = false;
   switch (Field(word, 28, 25)) {
     case 0b1000:

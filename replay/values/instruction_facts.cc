@@ -20,6 +20,7 @@ struct Opcode {
   bool has_f3 = false;
   bool has_f2 = false;
   bool is_32 = false;  // of 32-bit code
+  bool wide = false;   // REX.W
 
   uint8_t At(size_t i) const { return i < bytes.size() ? bytes[i] : 0; }
   bool IsTwo(uint8_t second) const { return At(0) == 0x0f && At(1) == second; }
@@ -43,7 +44,8 @@ Opcode OpcodeOf(std::span<const uint8_t> bytes, CodeMode mode) {
              byte != 0x64 && byte != 0x65)
       break;
   }
-  if (!opcode.is_32 && at < bytes.size() && (bytes[at] & 0xf0) == 0x40) ++at;  // REX
+  if (!opcode.is_32 && at < bytes.size() && (bytes[at] & 0xf0) == 0x40)
+    opcode.wide = (bytes[at++] & 8) != 0;
   opcode.bytes = bytes.subspan(at);
   return opcode;
 }
@@ -117,6 +119,15 @@ bool HasMask(const Opcode& opcode) {
          (third == 0x2e || third == 0x2f || third == 0x8e);
 }
 
+// MOVS, STOS and INS, at the full width of addresses.
+void SetString(const Opcode& opcode, InstructionFacts& facts) {
+  const uint8_t operation = opcode.At(0) & 0xfe;
+  if ((operation != 0xa4 && operation != 0xaa && operation != 0x6c) || opcode.short_address) return;
+  const uint8_t word = opcode.wide ? 8 : opcode.narrow ? 2 : 4;
+  facts.element = (opcode.At(0) & 1) == 0 ? 1 : word;
+  facts.repeats = opcode.has_f2 || opcode.has_f3;
+}
+
 uint64_t NumberAt(std::span<const uint8_t> bytes, size_t at, size_t size) {
   uint64_t number = 0;
   for (size_t i = 0; i < size && at + i < bytes.size(); ++i)
@@ -182,6 +193,7 @@ InstructionFacts FactsOf(const PathInstruction& instruction, CodeMode mode) {
       opcode.is_32 ? opcode.At(0) == 0xcd && opcode.At(1) == 0x80 : opcode.IsTwo(0x05);
   facts.is_opaque = IsOpaque(opcode);
   facts.has_mask = HasMask(opcode);
+  SetString(opcode, facts);
   SetTransfer(opcode, facts);
   return facts;
 }

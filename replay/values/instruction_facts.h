@@ -21,7 +21,13 @@ struct InstructionFacts {
   bool decides_by_flags = false;  // a conditional jump whose flags alone decide
   bool is_system_call = false;    // SYSCALL; INT 0x80 of 32-bit code; SVC
   bool has_mask = false;          // it may write less than its steps say
-  bool is_opaque = false;         // its steps are not exact: everything is unknown behind it
+  // A string instruction that writes to memory: the bytes of an element; 0: it is none. It writes
+  // one, or, where it repeats, as many as RCX says.
+  uint8_t element = 0;
+  bool repeats = false;
+  // AArch64's DC ZVA: the register with the address.
+  std::optional<uint8_t> zeroes_block{};
+  bool is_opaque = false;  // its steps are not exact: everything is unknown behind it
 
   // Whether control went from the instruction to that address by itself, not by a signal or by a
   // hole in the flow.

@@ -1,28 +1,63 @@
 // SPDX-License-Identifier: MIT
-// What Linux's system calls may change of their caller, by the numbers of each machine.
+// What Linux's system calls may change of their caller, by the tables of each machine.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
-#include <optional>
+#include <span>
 
 #include "flowback/model/code_mode.h"
+#include "replay/values/known_bits.h"
 
 namespace flowback::values {
 
-// Whether the kernel writes to no memory of the caller in this call.
-bool IsHarmlessCall(uint64_t number, CodeMode mode);
+// Bytes of memory. They may reach around the end of the address space.
+struct MemoryRange {
+  uint64_t address = 0;
+  uint64_t size = 0;
 
-// What is known of a system call's arguments on x86-64.
-struct WaitArguments {
-  uint64_t number = 0;
-  std::optional<uint64_t> second{};  // its low half
-  bool second_is_null = false;
-  bool third_is_null = false;
-  bool fourth_is_null = false;
+  bool Meets(uint64_t at, uint64_t bytes) const {
+    return size != 0 && bytes != 0 && (at - address < size || address - at < bytes);
+  }
 };
-// Of x86-64, a call about waiting or signals: whether the kernel writes to no memory of the caller
-// because of the arguments.
-bool WaitsOnly(const WaitArguments& call);
+
+// Where the kernel may write in a system call.
+struct KernelWrites {
+  static constexpr size_t kMost = 4;
+  bool anywhere = false;
+  std::array<MemoryRange, kMost> ranges{};
+  size_t count = 0;
+
+  bool Meet(uint64_t at, uint64_t bytes) const {
+    if (anywhere) return true;
+    for (size_t i = 0; i < count; ++i)
+      if (ranges[i].Meets(at, bytes)) return true;
+    return false;
+  }
+};
+
+// What is proven of a system call.
+struct CallValues {
+  static constexpr size_t kArguments = 6;
+  KnownBits number{};
+  std::array<KnownBits, kArguments> arguments{};
+  KnownBits result{};
+};
+
+// Anywhere, if what is proven does not bound it. What the kernel writes later is left out: to
+// memory of io_uring, and where a thread that ends has told it to.
+KernelWrites WritesOf(const CallValues& call, CodeMode mode);
+
+// Whether the call ends its thread alone. The kernel then writes to that thread's header, and to
+// the robust mutexes that it holds.
+bool EndsThread(uint64_t number, CodeMode mode);
+
+// The numbers in step_register of a call's registers. Empty: system calls of the mode are not
+// known.
+std::span<const uint8_t> CallArguments(CodeMode mode);
+uint8_t CallNumber(CodeMode mode);
+inline constexpr uint8_t kCallResult = 0;
 
 // Whether the call may set the base of FS or GS, or of AArch64 the thread pointer.
 bool MaySetBases(uint64_t number, CodeMode mode);

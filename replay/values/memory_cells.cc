@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "replay/values/kernel_calls.h"
+#include "replay/values/bounded_writes.h"
 #include "replay/values/value_operations.h"
 
 namespace flowback::values {
@@ -62,12 +62,13 @@ void MemoryCells::Load(uint32_t step, uint64_t address, unsigned size) {
     }
     const auto constant = ConstantAt(at);
     if (!constant && !IsFollowed(at)) continue;
-    bytes[i] = Open(at, since_);
+    const uint32_t since = Since(at);
+    bytes[i] = Open(at, since);
     if (constant) cells_[bytes[i]].bits = Proven(*constant);
     // A state that was passed since saw the same content.
     for (size_t s = states_passed_; s-- != 0;) {
       const KnownState& state = surroundings_.states[s];
-      if (graph_.points[state.point] < since_) break;
+      if (graph_.points[state.point] < since) break;
       AddKnown(bytes[i], state);
     }
   }
@@ -96,6 +97,34 @@ void MemoryCells::Forget(uint32_t step) {
   open_.clear();
   forgets_.push_back(step);
   since_ = step + 1;
+  parts_since_.Clear();
+}
+
+void MemoryCells::ForgetPart(uint32_t step, const MemoryRange& range) {
+  if (range.size == 0) return;
+  if (range.address + (range.size - 1) < range.address) return Forget(step);
+  const auto end = [&](uint64_t address) {
+    const auto open = open_.find(address);
+    if (open == open_.end()) return;
+    Close(open->second, step);
+    open_.erase(open);
+  };
+  if (range.size <= open_.size()) {
+    for (uint64_t i = 0; i < range.size; ++i) end(range.address + i);
+  } else {
+    std::erase_if(open_, [&](const auto& open) {
+      const bool is_met = open.first - range.address < range.size;
+      if (is_met) Close(open.second, step);
+      return is_met;
+    });
+  }
+  parts_.emplace_back(step, range);
+  parts_since_.Paint(range.address, range.address + (range.size - 1), step + 1);
+}
+
+void MemoryCells::Pass(uint32_t step, const KernelWrites& writes) {
+  if (writes.anywhere) return Forget(step);
+  for (size_t i = 0; i < writes.count; ++i) ForgetPart(step, writes.ranges[i]);
 }
 
 void MemoryCells::Access(uint32_t step, bool stores, const std::vector<KnownBits>& values) {
@@ -116,12 +145,6 @@ void MemoryCells::Access(uint32_t step, bool stores, const std::vector<KnownBits
   if (!decided) bytes_.erase(step);
 }
 
-bool MemoryCells::CallMayWrite(const GraphStep& step, const std::vector<KnownBits>& values) const {
-  if (surroundings_.calls_hide_handlers) return true;
-  const KnownBits number = BitsOf(step.a, values);
-  return !number.all() || !IsHarmlessCall(number.value, graph_.mode);
-}
-
 void MemoryCells::Pass(uint32_t step, const std::vector<KnownBits>& values) {
   switch (graph_.steps[step].kind) {
     case GraphStep::Kind::kLoad:
@@ -131,9 +154,11 @@ void MemoryCells::Pass(uint32_t step, const std::vector<KnownBits>& values) {
       return Access(step, true, values);
     case GraphStep::Kind::kForget:
       return Forget(step);
+    case GraphStep::Kind::kForgetPart:
+      return Pass(step, PartOf(graph_, graph_.steps[step], values));
     case GraphStep::Kind::kSystemCall:
-      if (CallMayWrite(graph_.steps[step], values)) Forget(step);
-      return;
+      if (surroundings_.calls_hide_handlers) return Forget(step);
+      return Pass(step, WritesOf(CallOf(graph_, graph_.steps[step], values), graph_.mode));
     default:
       return;
   }
@@ -150,6 +175,8 @@ bool MemoryCells::Link(const std::vector<KnownBits>& values) {
   bytes_.clear();
   by_address_.clear();
   forgets_.clear();
+  parts_.clear();
+  parts_since_.Clear();
   since_ = 0;
   states_passed_ = 0;
   contradicts_ = false;
@@ -183,8 +210,13 @@ std::optional<uint8_t> MemoryCells::At(size_t point, uint64_t address) const {
   if (!IsFollowed(address)) return std::nullopt;
   const uint32_t step = graph_.points[point];
   const auto end = std::ranges::lower_bound(forgets_, step);
-  const uint32_t from = end == forgets_.begin() ? 0 : *std::prev(end) + 1;
-  const uint32_t to = end == forgets_.end() ? ~uint32_t{0} : *end;
+  uint32_t from = end == forgets_.begin() ? 0 : *std::prev(end) + 1;
+  uint32_t to = end == forgets_.end() ? ~uint32_t{0} : *end;
+  for (const auto& [at, range] : parts_) {
+    if (!range.Meets(address, 1)) continue;
+    if (at < step) from = std::max(from, at + 1);
+    if (at >= step) to = std::min(to, at);
+  }
   for (const KnownState& state : surroundings_.states) {
     const uint32_t at = graph_.points[state.point];
     if (!state.memory || at < from || at > to) continue;

@@ -13,7 +13,9 @@
 #include <unordered_map>
 #include <vector>
 
+#include "replay/values/kernel_calls.h"
 #include "replay/values/known_bits.h"
+#include "replay/values/painted_steps.h"
 #include "replay/values/value_graph.h"
 
 namespace flowback::values {
@@ -70,9 +72,12 @@ class MemoryCells {
   uint32_t Open(uint64_t address, uint32_t from);
   void Close(uint32_t cell, uint32_t step) { cells_[cell].to = step; }
   void Forget(uint32_t step);
+  void ForgetPart(uint32_t step, const MemoryRange& range);
+  void Pass(uint32_t step, const KernelWrites& writes);
+  // The first step behind the last one that may have changed the byte without a cell for it.
+  uint32_t Since(uint64_t address) const { return std::max(since_, parts_since_.At(address)); }
   void AddState(const KnownState& state);
   void AddKnown(uint32_t cell, const KnownState& state);
-  bool CallMayWrite(const GraphStep& step, const std::vector<KnownBits>& values) const;
 
   const ValueGraph& graph_;
   const Surroundings& surroundings_;
@@ -82,7 +87,9 @@ class MemoryCells {
   std::unordered_map<uint64_t, std::vector<uint32_t>> by_address_;
   std::unordered_map<uint64_t, std::optional<uint8_t>> constants_;
   std::vector<uint32_t> forgets_;  // steps behind which all memory may be different
-  uint32_t since_ = 0;             // the first step behind the last of these
+  std::vector<std::pair<uint32_t, MemoryRange>> parts_;  // behind which a part of it may be
+  uint32_t since_ = 0;                                   // the first step behind the last forget
+  PaintedSteps parts_since_;                             // the same of the parts behind that
   size_t states_passed_ = 0;
   bool contradicts_ = false;
 };

@@ -30,6 +30,9 @@ struct PathInstruction {
   uint8_t length = 0;
   CodeMode mode = CodeMode::kX86_64;
   Between before = Between::kNothing;
+  // INT 80h executed behind it, at `next`, and control came back. It makes a system call of 32-bit
+  // x86, but is a trap for the processor, so that no flow has it as an instruction.
+  bool then_traps = false;
 };
 
 // A point is the number of an instruction: the moment before it executes. The point behind the last
@@ -40,6 +43,9 @@ struct ExecutedPath {
   std::vector<PathInstruction> instructions{};
   uint64_t end_address = 0;  // of the instruction at the end, which has not executed
   Between before_end = Between::kNothing;
+  // Functions are taken to return with the stack pointer and some registers as the calling
+  // convention says. That is likely, and not proven.
+  bool keeps_convention = false;
   // The code there; empty: not known. A string instruction may be half done.
   std::vector<uint8_t> end_code{};
 };

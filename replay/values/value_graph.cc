@@ -8,7 +8,9 @@
 #include "flowback/base/bytes.h"
 #include "replay/values/aarch64_facts.h"
 #include "replay/values/instruction_facts.h"
+#include "replay/values/kernel_calls.h"
 #include "replay/values/known_bits.h"
+#include "replay/values/open_calls.h"
 
 namespace flowback::values {
 namespace {
@@ -27,6 +29,8 @@ std::span<const uint8_t> LostInCall(CodeMode mode) {
   return kOthers;
 }
 
+constexpr size_t kX86Count = 1, kX86Destination = 7;  // RCX, RDI
+
 class GraphBuilder {
  public:
   explicit GraphBuilder(const ExecutedPath& path) : path_(path) { graph_.mode = path.mode; }
@@ -38,10 +42,13 @@ class GraphBuilder {
       instruction_ = static_cast<uint32_t>(i);
       AddPoint();
       const bool is_last = i + 1 == count;
+      const PathInstruction& one = path_.instructions[i];
+      if (one.then_traps) AddUntilTrap(one);
       came_to_ = is_last ? path_.end_address : path_.instructions[i + 1].address;
       between_ = is_last ? path_.before_end : path_.instructions[i + 1].before;
-      AddInstruction(path_.instructions[i]);
+      if (!one.then_traps) AddInstruction(one);
       AddBetween();
+      if (path_.keeps_convention && !one.then_traps) FollowCalls(one);
     }
     if (Repeats(path_.end_code, path_.mode)) AddHalfDone();
     if (path_.mode == CodeMode::kAArch64) AddHalfDoneArm();
@@ -54,7 +61,8 @@ class GraphBuilder {
   // A value that an instruction passes on from one step to the next.
   struct Temporary {
     ValueId value = kNoValue;
-    bool opaque = false;  // how it was computed is not known
+    bool opaque = false;    // how it was computed is not known
+    bool on_stack = false;  // it is the stack pointer, or near it
   };
 
   ValueId NewValue() {
@@ -90,6 +98,19 @@ class GraphBuilder {
     Add(GraphStep::Kind::kForget);
   }
 
+  // The instruction, and behind it INT 80h.
+  void AddUntilTrap(const PathInstruction& one) {
+    constexpr uint64_t kTrap = 2;  // bytes
+    came_to_ = one.next;
+    between_ = Between::kNothing;
+    AddInstruction(one);
+    AddBetween();
+    if (path_.keeps_convention) FollowCalls(one);
+    facts_ = {.behind = one.next + kTrap, .target = {}, .is_system_call = true};
+    AddSystemCall(
+        {.kind = StepKind::kSystemCall, .a = RegisterOperand(0, TraitsOf(path_.mode).bits)});
+  }
+
   void AddBetween() {
     if (between_ == Between::kAllMayChange || !facts_.LeadsTo(came_to_)) {
       graph_.gaps.push_back(static_cast<ValueId>(graph_.values()));
@@ -97,6 +118,50 @@ class GraphBuilder {
     }
     if (between_ == Between::kNothing) return;
     Add(GraphStep::Kind::kForget).by_others = between_ == Between::kOthersMayWrite;
+  }
+
+  // What the instruction does to the calls that have not returned.
+  void FollowCalls(const PathInstruction& one) {
+    if (between_ == Between::kAllMayChange || !facts_.LeadsTo(came_to_)) return calls_.Clear();
+    if (facts_.is_opaque) return;
+    bool calls = false, returns = false, jumps = false;
+    for (const MachineStep& step : effects_.steps) {
+      calls |= step.kind == StepKind::kCall;
+      returns |= step.kind == StepKind::kReturn;
+      jumps |= step.kind == StepKind::kIndirectJump;
+    }
+    if (calls) return calls_.Call(facts_.behind, graph_.registers.back());
+    if (!returns) return jumps ? calls_.Jump(came_to_) : void();
+    constexpr uint8_t kReturnAndPop = 0xc2;
+    const bool pops = path_.mode != CodeMode::kAArch64 && one.bytes[0] == kReturnAndPop;
+    // So the loader of 32-bit programs enters a function that it has looked up.
+    if (pops && !calls_.ReturnsTo(came_to_)) return;
+    OpenCalls::Registers before;
+    if (!calls_.Return(came_to_, before)) return;
+    if (path_.mode == CodeMode::kX86_32 && ReadsCounter()) return;
+    for (const uint8_t number : KeptInCalls(path_.mode).subspan(pops ? 1 : 0)) {
+      GraphStep& same = Add(GraphStep::Kind::kSame);
+      same.to.value = registers_[FollowedIndex(number)];
+      same.old = before[FollowedIndex(number)];
+    }
+  }
+
+  // Position-independent 32-bit code asks a function of two instructions where it is: MOV from the
+  // stack's top, RET. That one keeps no register for its caller.
+  bool ReadsCounter() {
+    constexpr uint8_t kMove = 0x8b, kStackTop = 0x24, kFromStack = 0x04;
+    if (instruction_ < 2) return false;
+    const PathInstruction& move = path_.instructions[instruction_ - 1];
+    const PathInstruction& call = path_.instructions[instruction_ - 2];
+    const bool is_it = move.length == 3 && move.bytes[0] == kMove && move.bytes[2] == kStackTop &&
+                       (move.bytes[1] & 0xc7) == kFromStack &&
+                       (call.address + call.length) == came_to_;
+    if (!is_it) return false;
+    GraphStep& equal = Add(GraphStep::Kind::kEqual);
+    equal.a = {.value = registers_[move.bytes[1] >> 3 & 7], .bits = 32};
+    equal.constant = came_to_;
+    equal.mask = AddressMask(path_.mode);
+    return true;
   }
 
   // What a string instruction writes: RAX, RCX, RSI, RDI, the flags, memory.
@@ -140,28 +205,61 @@ class GraphBuilder {
 
   void AddInstruction(const PathInstruction& instruction) {
     facts_ = FactsOf(instruction, path_.mode);
+    if (facts_.zeroes_block) return AddZeroedBlock(*facts_.zeroes_block);
     const Bytes code(instruction.bytes.data(), instruction.length);
     if (facts_.is_opaque || !EffectsOf(code, instruction.address, instruction.mode, effects_))
       return ForgetAll();
     temporaries_.fill({});
     may_not_write_ = std::ranges::any_of(
         effects_.steps, [](const MachineStep& step) { return step.kind == StepKind::kStoreIf; });
+    const auto before = registers_;
     for (const MachineStep& step : effects_.steps) {
       if (step.kind == StepKind::kSystemCall) return AddSystemCall(step);
       AddStep(step);
     }
-    if (effects_.writes_elsewhere)
+    if (effects_.writes_elsewhere && facts_.element != 0)
+      AddString(before[kX86Destination], before[kX86Count]);
+    else if (effects_.writes_elsewhere)
       Add(GraphStep::Kind::kForget).on_stack =
           std::ranges::any_of(effects_.steps, [this](const MachineStep& step) {
             return step.kind == StepKind::kStore && IsAtStack(step.memory);
           });
   }
 
+  // Elements at RDI, as many as RCX says, up or down.
+  void AddString(ValueId destination, ValueId count) {
+    const uint8_t bits = TraitsOf(path_.mode).bits;
+    GraphAddress address{.base = {.value = destination, .bits = bits}};
+    address.bits = bits;
+    address.mask = AddressMask(path_.mode);
+    GraphStep& part = AddPart(address, facts_.element);
+    part.both_ways = true;
+    part.a = {.constant = 1};
+    if (facts_.repeats) part.a = {.value = count, .bits = bits};
+  }
+  // The block is of a size that the processor says, and aligned to it.
+  void AddZeroedBlock(uint8_t number) {
+    constexpr uint64_t kLargest = 2048;
+    GraphAddress address{.base = {.value = registers_[number]}};
+    address.mask = AddressMask(path_.mode) & ~(kLargest - 1);
+    AddPart(address, kLargest).a = {.constant = 1};
+  }
+  GraphStep& AddPart(const GraphAddress& address, uint64_t element) {
+    graph_.addresses.push_back(address);
+    GraphStep& part = Add(GraphStep::Kind::kForgetPart);
+    part.address = static_cast<uint32_t>(graph_.addresses.size() - 1);
+    part.constant = element;
+    return part;
+  }
+
   // The kernel keeps the other registers. A call may set the bases of FS and GS.
   void AddSystemCall(const MachineStep& step) {
     if (!facts_.is_system_call) return ForgetAll();
     const ValueSlice number = Read(step.a);
-    Add(GraphStep::Kind::kSystemCall).a = number;
+    GraphStep& call = Add(GraphStep::Kind::kSystemCall);
+    call.a = number;
+    call.address = static_cast<uint32_t>(graph_.calls.size());
+    graph_.calls.push_back({.instruction = instruction_, .before = registers_});
     for (const uint8_t base : {step_register::kFsBase, step_register::kGsBase}) {
       ValueId& value = registers_[FollowedIndex(base)];
       const ValueId old = std::exchange(value, NewValue());
@@ -171,6 +269,7 @@ class GraphBuilder {
       kept.old = old;
     }
     for (const uint8_t lost : LostInCall(path_.mode)) registers_[FollowedIndex(lost)] = NewValue();
+    graph_.calls.back().result = registers_[kCallResult];
   }
 
   Temporary* TemporaryOf(const StepOperand& operand) {
@@ -210,10 +309,14 @@ class GraphBuilder {
     return static_cast<uint32_t>(graph_.addresses.size() - 1);
   }
 
-  bool IsAtStack(const StepAddress& memory) const {
-    return path_.mode == CodeMode::kX86_64 && memory.base.kind == StepOperand::Kind::kRegister &&
-           memory.base.number == step_register::kX86StackPointer;
+  // The stack pointer, or what an instruction computes from it for its own use.
+  bool IsStackPointer(const StepOperand& operand) {
+    if (operand.kind != StepOperand::Kind::kRegister) return false;
+    if (const Temporary* temporary = TemporaryOf(operand)) return temporary->on_stack;
+    return operand.number == (path_.mode == CodeMode::kAArch64 ? step_register::kAArch64StackPointer
+                                                               : step_register::kX86StackPointer);
   }
+  bool IsAtStack(const StepAddress& memory) { return IsStackPointer(memory.base); }
 
   // Gives `to` a new value, which the last step defines; `opaque`: the step does not say which.
   void Write(const StepOperand& to, bool opaque) {
@@ -250,18 +353,24 @@ class GraphBuilder {
     made.a = a;
     made.b = b;
     made.c = c;
+    const bool moves = step.operation == StepOperation::kCopy ||
+                       step.operation == StepOperation::kAdd ||
+                       step.operation == StepOperation::kSubtract;
+    const bool on_stack = moves && IsStackPointer(step.a);
     Write(step.to, opaque);
+    if (Temporary* temporary = TemporaryOf(step.to)) temporary->on_stack = on_stack;
   }
 
   void AddMemory(const MachineStep& step, GraphStep::Kind kind) {
     const uint32_t address = AddressOf(step.memory);
     const ValueSlice a = Read(step.a);
     const ValueSlice b = Read(step.b);
+    const bool on_stack = IsAtStack(step.memory);
     GraphStep& made = Add(kind);
     made.address = address;
     made.bits = step.bits;
     made.has_mask = facts_.has_mask;
-    made.on_stack = IsAtStack(step.memory);
+    made.on_stack = on_stack;
     made.condition = step.condition;
     made.a = a;
     made.b = b;
@@ -327,6 +436,7 @@ class GraphBuilder {
   Between between_ = Between::kNothing;
   uint32_t instruction_ = 0;
   bool may_not_write_ = false;  // a compare and swap
+  OpenCalls calls_;
 };
 
 }  // namespace

@@ -56,8 +56,10 @@ struct GraphStep {
     kStore,       // memory <- a
     kStoreIf,     // memory <- a where the condition holds for the flags b
     kForget,      // all memory may change
+    kForgetPart,  // a times so many bytes (constant) of memory from the address on may change
     kSystemCall,  // memory may change, depending on the call's number a
     kKeepBase,    // to <- old, unless the system call a may set it
+    kSame,        // to = old
     kOutcome,     // the condition holds for the flags a, or does not (constant: 1, 0)
     kEqual,       // a is the constant
   };
@@ -67,7 +69,8 @@ struct GraphStep {
   uint8_t bits = 64;         // of the result; loads and stores: bytes
   bool has_mask = false;     // a store, which may leave bytes out
   bool by_others = false;    // kForget: other threads alone may have written to memory
-  bool on_stack = false;     // of x86-64, a write at the stack pointer, wherever that points
+  bool both_ways = false;    // kForgetPart: or downward from the first element there
+  bool on_stack = false;     // a write at the stack pointer, wherever that points
   bool zero_extends = true;  // the bits of `to` above the slice are zero
   ValueSlice to{};
   ValueId old = kNoValue;  // whose bits `to` keeps beside the slice
@@ -80,6 +83,13 @@ struct GraphStep {
   uint64_t mask = ~uint64_t{0};  // kEqual: the bits that count
 };
 
+// The registers at a system call.
+struct GraphCall {
+  uint32_t instruction = 0;
+  std::array<ValueId, kFollowed> before{};
+  ValueId result = kNoValue;
+};
+
 struct ValueGraph {
   CodeMode mode = CodeMode::kX86_64;
   std::vector<ValueId> narrow;  // values of 32-bit registers: nothing is above
@@ -88,6 +98,7 @@ struct ValueGraph {
   std::vector<uint32_t> points;                           // the first step behind each point
   std::vector<std::array<ValueId, kFollowed>> registers;  // at each point
   std::vector<ValueId> gaps;          // the first of kFollowed values behind each hole in the flow
+  std::vector<GraphCall> calls;       // in order; a step of kSystemCall has its index in `address`
   std::vector<uint32_t> definitions;  // by value: its step; kNoStep: none
   static constexpr uint32_t kNoStep = ~uint32_t{0};
 

@@ -22,6 +22,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -82,8 +83,8 @@ struct ValueChain {
 // The bytes of memory that a value was in.
 struct StoredValue {
   uint64_t address = 0;
-  uint64_t value = 0;
-  unsigned bytes = 8;  // at most 8
+  std::optional<uint64_t> value{};  // empty: not known, so that any store may have written it
+  unsigned bytes = 8;               // at most 8
 };
 
 // What of a path wrote to bytes of memory last.
@@ -116,14 +117,27 @@ class ValueHistory {
     return bits.all() ? std::optional(bits.value) : std::nullopt;
   }
   Proof ProofOf(size_t point, uint8_t number) const;
+  // Whether the instruction made a system call, or INT 80h did behind it.
+  bool MakesCall(size_t instruction) const;
+  // A register at that call, and what the call returned. Empty: not proven.
+  std::optional<uint64_t> CallRegister(size_t instruction, uint8_t number) const;
+  std::optional<uint64_t> CallResult(size_t instruction) const;
   // A byte of memory at a point, if it is proven.
   std::optional<uint8_t> Byte(size_t point, uint64_t address) const;
+  // What the thread's own stores left in at most eight bytes of memory: what other threads did does
+  // not count. Empty: it is not proven.
+  std::optional<uint64_t> OwnWord(size_t point, uint64_t address, unsigned bytes) const;
   // The instructions that gave a register its value, or eight bytes of memory.
   ValueChain WhyRegister(size_t point, uint8_t number) const;
   ValueChain WhyMemory(size_t point, uint64_t address) const;
   // Who wrote to the value's bytes last before the point; what other threads did does not count.
   // `stack_keeps_away`: writes at a stack pointer that is not proven are taken to be elsewhere.
   LastWrite LastWriteTo(size_t point, const StoredValue& wanted, bool stack_keeps_away) const;
+  // Who alone may have written to the bytes from the one point to the other, where something did: a
+  // store, or several of one stay in a function. `is_innocent`: whether the code at an address is
+  // taken to write elsewhere; may be null. kOther: several may have.
+  LastWrite OnlyWriteTo(size_t from, size_t to, const StoredValue& wanted, bool stack_keeps_away,
+                        const std::function<bool(uint64_t)>& is_innocent) const;
 
  private:
   class Impl;

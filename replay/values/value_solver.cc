@@ -166,7 +166,13 @@ void ValueSolver::Sweep(uint32_t number) {
       return LearnSlice(step.a, Proven(step.constant).Masked(step.mask & LowBits(step.a.bits)));
     case GraphStep::Kind::kKeepBase:
       return KeepBase(step);
+    case GraphStep::Kind::kSame:
+      direction_ = ProofKind::kBackward;
+      Learn(step.old, values_[step.to.value]);
+      direction_ = ProofKind::kForward;
+      return Learn(step.to.value, values_[step.old]);
     case GraphStep::Kind::kForget:
+    case GraphStep::Kind::kForgetPart:
     case GraphStep::Kind::kSystemCall:
       return;
   }

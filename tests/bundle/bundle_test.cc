@@ -230,6 +230,32 @@ TEST_F(UnpackedBundleTest, IsWholeInTheCacheOrUnpackedAgain) {
   EXPECT_TRUE((*again)->Has("core/1-core"));
 }
 
+TEST(Manifest, KeepsWhatTheCommandLineSaid) {
+  OpenOptions given;
+  given.raw_pt = {"recording/pt"};
+  given.pevent = {"recording/g1-records"};
+  given.sample_type = UINT64_MAX;
+  given.images = {{.file = "recording/pt.images/p1-a", .load_address = 0x400000},
+                  {.file = "recording/pt.images/p2-b", .load_address = {}}};
+  given.sections = {
+      {.file = "recording/pt.images/p3-c", .offset = 1, .size = 2, .address = UINT64_MAX - 5}};
+  given.cpu = CpuId{.family = 6, .model = 158, .stepping = 9};
+  given.tsc_ctc_numerator = 200;
+  given.tsc_ctc_denominator = 2;
+  given.mtc_shift = 3;
+  given.nominal_ratio = 33;
+  given.time_conversion = TimeConversion{.shift = 10, .mult = 1000, .zero = UINT64_MAX};
+  given.filter = TraceFilter{.set = true, .ranges = {{.begin = 0x1000, .end = 0x2000}}};
+  const std::string text = ManifestJson({.recording = "recording/pt", .cores = {}, .given = given});
+  const auto manifest = ParseManifest(BytesOf(text), "it");
+  ASSERT_TRUE(manifest) << manifest.error().message();
+  EXPECT_EQ(ManifestJson(*manifest), text);
+  EXPECT_EQ(manifest->given.sections.front().address, UINT64_MAX - 5);
+  EXPECT_EQ(manifest->given.images.back().load_address, std::nullopt);
+  EXPECT_EQ(manifest->given.cpu, given.cpu);
+  EXPECT_EQ(manifest->given.time_conversion->zero, UINT64_MAX);
+}
+
 TEST_F(UnpackedBundleTest, IsNoOtherFile) {
   EXPECT_FALSE(IsBundle(Write("empty", {})));
   EXPECT_FALSE(IsBundle(Write("text", {'t', 'e', 'x', 't'})));

@@ -17,6 +17,7 @@ import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
 from commands import run  # noqa: E402
+from asked import COMMANDS, say  # noqa: E402
 
 FLOWBACK = sys.argv[1]
 
@@ -48,29 +49,6 @@ int main(void) {
   return 0;
 }
 """
-
-# What each command is asked; {} is the input.
-COMMANDS = [
-    ["decode", "{}", "--as", "instructions"],
-    ["decode", "{}", "--as", "calls"],
-    ["decode", "{}", "--as", "lines"],
-    ["decode", "{}", "--as", "digest"],
-    ["decode", "{}", "--as", "summary", "--json"],
-    ["stack", "{}", "--at", "end"],
-    ["stack", "{}", "--at", "50%", "--json"],
-    ["timeline", "{}"],
-    ["timeline", "{}", "--json"],
-    ["spikes", "{}", "add", "--by", "instructions"],
-    ["locks", "{}", "--all"],
-    ["coverage", "{}"],
-    ["coverage", "{}", "--format", "annotate"],
-    ["coverage", "{}", "--format", "lcov"],
-    ["branches", "{}"],
-    ["branches", "{}", "--annotate", "add"],
-    ["export", "{}", "--to", "autofdo", "--object", "program"],
-    ["export", "{}", "--to", "brstack"],
-]
-
 
 class Elsewhere(unittest.TestCase):
     @classmethod
@@ -108,10 +86,7 @@ class Elsewhere(unittest.TestCase):
 
     @classmethod
     def say(cls, words, name, folder, *more):
-        words = [FLOWBACK] + [word.format(name) for word in words] + list(more)
-        done = run(words, folder, status=None)
-        # The input's own name is another one.
-        return done.returncode, done.stdout.replace(name, "INPUT"), done.stderr.replace(name, "INPUT")
+        return say(FLOWBACK, words, name, folder, *more)
 
     def test_every_command_says_the_same(self):
         for words, before in zip(COMMANDS, self.before):

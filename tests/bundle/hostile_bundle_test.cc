@@ -208,5 +208,21 @@ TEST(HostileBundle, DoesNotNameWhatIsNotInIt) {
   EXPECT_FALSE(ParseManifest({reinterpret_cast<const uint8_t*>(text.data()), text.size()}, "it"));
 }
 
+TEST(Manifest, GivesNoFileOutsideOfTheBundle) {
+  for (const std::string file : {"../secret", "/etc/passwd", ""})
+    for (int which = 0; which < 4; ++which) {
+      OpenOptions given;
+      if (which == 0) given.raw_pt = {file};
+      if (which == 1) given.pevent = {file};
+      if (which == 2) given.images = {{.file = file, .load_address = {}}};
+      if (which == 3) given.sections = {{.file = file}};
+      const std::string text =
+          ManifestJson({.recording = "recording/x", .cores = {}, .given = given});
+      EXPECT_FALSE(
+          ParseManifest({reinterpret_cast<const uint8_t*>(text.data()), text.size()}, "it"))
+          << text;
+    }
+}
+
 }  // namespace
 }  // namespace flowback::bundle

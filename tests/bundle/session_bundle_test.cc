@@ -65,14 +65,5 @@ TEST_P(SessionOfBundle, HasTheSameFlow) {
 INSTANTIATE_TEST_SUITE_P(Recordings, SessionOfBundle,
                          testing::Values("branches.data", "changes.data", "interruptions.data"));
 
-TEST(FilesForBundle, AreNoneOfRawTraces) {
-  SessionOptions options;
-  options.open.raw_pt = {SourceFolder() + "/README.md"};
-  Session session(options, Recording());
-  const auto files = FilesForBundle(session, {});
-  ASSERT_FALSE(files);
-  EXPECT_FALSE(files.error().remedy().empty());
-}
-
 }  // namespace
 }  // namespace flowback

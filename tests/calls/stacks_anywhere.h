@@ -15,15 +15,18 @@ struct AnywhereOptions {
   uint64_t segment_bytes = 1024;
   size_t places = 40;  // of a kind, of each thread
   IndexCache cache{};
+  // Shares of which it is known what they do to the stack are passed over.
+  bool leaps = false;
 };
 
 struct AnywhereSums {
-  size_t stacks = 0;   // compared
-  size_t kept = 0;     // places at which stacks are kept
-  size_t shares = 0;   // there are so many
-  size_t guesses = 0;  // stacks with frames that are guessed
-  size_t found = 0;    // stacks whose outermost frames were found later
-  size_t lost = 0;     // behind a loss
+  size_t stacks = 0;       // compared
+  size_t kept = 0;         // places at which stacks are kept
+  size_t shares = 0;       // there are so many
+  size_t passed_over = 0;  // of them, where they leap
+  size_t guesses = 0;      // stacks with frames that are guessed
+  size_t found = 0;        // stacks whose outermost frames were found later
+  size_t lost = 0;         // behind a loss
 };
 
 // All threads: before instructions, at times, at the end. Fails the running test where anything

@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: MIT
 // The columns, JSON keys and kinds of `decode`.
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/real_recordings.h"
 #include "tests/cli/run_program.h"
+#include "tests/support/places.h"
 
 namespace flowback::test {
 namespace {
@@ -266,6 +271,34 @@ TEST(Output, AFullDiskIsAnError) {
   const ProgramResult result = RunFlowback(Loopy({"-o", "/dev/full"}));
   EXPECT_EQ(result.status, 1);
   EXPECT_NE(result.err.find("/dev/full: writing failed"), std::string::npos) << result.err;
+}
+
+// Writing fails, or the program is killed meanwhile: an older file stays whole, and no part of a
+// new one is left.
+TEST(Output, ThatIsNotWholeTakesNoPlace) {
+  FLOWBACK_NEEDS_TRACES();
+  const ScratchFolder folder;
+  const int unnamed = open(folder.path().c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+  if (unnamed < 0) GTEST_SKIP() << "this file system has no files without names";
+  close(unnamed);
+  const std::string file = folder.File("out.txt");
+  std::string command = " exec " + ProgramFile();
+  for (const std::string& word : Loopy({"--no-cache", "-o", file})) command += " '" + word + "'";
+  const std::string fails = "trap '' XFSZ; ulimit -f 1;" + command + " 2>/dev/null";
+  const std::string dies = "ulimit -c 0; ulimit -f 1;" + command + " 2>/dev/null";
+  for (const std::string& line : {fails, dies}) {
+    EXPECT_NE(std::system(line.c_str()), 0) << line;
+    EXPECT_TRUE(std::filesystem::is_empty(folder.path())) << line;
+  }
+  folder.Write("out.txt", "older");
+  std::filesystem::permissions(file, std::filesystem::perms(0640));
+  for (const std::string& line : {fails, dies}) {
+    EXPECT_NE(std::system(line.c_str()), 0) << line;
+    EXPECT_EQ(ReadFile(file), "older") << line;
+  }
+  EXPECT_EQ(RunFlowback(Loopy({"-o", file})).status, 0);
+  EXPECT_EQ(ReadFile(file), RunFlowback(Loopy({})).out);
+  EXPECT_EQ(std::filesystem::status(file).permissions(), std::filesystem::perms(0640));
 }
 
 // `| head`: megabytes of text remain unwritten, and that is no error.

@@ -167,9 +167,12 @@ TEST_F(RecordBranches, PerfReadsThem) {
   const std::string command = "perf script -F ip,brstack --show-mmap-events -i " +
                               folder_.File("stacks") + " > " + text + " 2>/dev/null";
   ASSERT_EQ(std::system(command.c_str()), 0);
-  const std::string told = ReadFile(text);
+  std::istringstream told(ReadFile(text));
   uint64_t entries = 0;
-  for (size_t at = 0; (at = told.find(" 0x", at)) != told.npos; ++at) ++entries;
+  for (std::string line; std::getline(told, line);) {
+    if (line.contains("PERF_RECORD_MMAP")) continue;  // has an offset in the file
+    for (size_t at = 0; (at = line.find(" 0x", at)) != line.npos; ++at) ++entries;
+  }
   const json info = json::parse(Decode("stacks", {"info", "--json"}));
   uint64_t records = 0;
   for (const json& stream : info["streams"]) records += stream["bytes_decoded"].get<uint64_t>();

@@ -2,6 +2,7 @@
 // `record` with the kernel's events, as users run it, judged by what perf opens for the same words.
 #include <gtest/gtest.h>
 #include <linux/perf_event.h>
+#include <signal.h>
 
 #include <nlohmann/json.hpp>
 
@@ -101,7 +102,6 @@ TEST(RecordEvents, OptionsOfEventsAreRefusedInSoftware) {
                                                      {"-D", "5"},
                                                      {"--switch-output"},
                                                      {"--switch-max-files", "2"},
-                                                     {"--on-crash"},
                                                      {"--trigger", "f>1ms"},
                                                      {"-s"},
                                                      {"--stat-interval", "1s"}};
@@ -113,6 +113,30 @@ TEST(RecordEvents, OptionsOfEventsAreRefusedInSoftware) {
     EXPECT_EQ(result.status, 125) << option;
     EXPECT_TRUE(result.err.contains("record: " + option)) << result.err;
   }
+}
+
+// The trace of hardware is held to it in tests/record/event_direction_test.cc.
+TEST(RecordEvents, InSoftwareTheEndIsKeptOnlyOfACrash) {
+  ScratchFolder folder;
+  const std::string file = folder.File("perf.data");
+  const auto record = [&](const char* engine, const char* script) {
+    return RunFlowback({"record", "--engine", engine, "--on-crash", "--json", "-o", file, "--",
+                        "sh", "-c", script});
+  };
+  for (const char* engine : {"emulate", "step"}) {
+    if (std::string_view(engine) == "step") FLOWBACK_NEEDS_HOST(host::Trait::kPtrace);
+    const ProgramResult crash = record(engine, "kill -SEGV $$");
+    EXPECT_EQ(crash.status, 128 + SIGSEGV) << crash.err;
+    EXPECT_EQ(RunFlowback({"decode", "--as", "summary", file}).status, 0);
+    const ProgramResult none = record(engine, "exit 139");
+    EXPECT_EQ(none.status, 139);
+    EXPECT_TRUE(none.err.contains("no trace of its end is kept (--on-crash)")) << none.err;
+    EXPECT_NE(RunFlowback({"decode", "--as", "summary", file}).status, 0);
+  }
+  const ProgramResult running =
+      RunFlowback({"record", "--engine", "step", "--on-crash", "-p", "1"});
+  EXPECT_EQ(running.status, 2);
+  EXPECT_TRUE(running.err.contains("not started here")) << running.err;
 }
 
 // As text and in JSON, when it is recorded and when it is read.

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 // `record -- CMD`: CMD's own status, and a recording that decodes to what was executed.
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -328,14 +330,36 @@ TEST_F(RecordTest, PerfsOptionsForHardwareAreKnown) {
       {{"--aux-sample"}, 3, "into samples of other events", "-S SIZE"},
       {{"--aux-sample=8192"}, 3, "into samples of other events", "-S SIZE"},
       {{"--control", "fifo:a,b"}, 1, "switch the kernel's events", "--duration TIME"},
-      {{"--on-crash"}, 1, "only when the program crashes", "-S SIZE"},
+      {{"-a"}, 3, "whatever runs on a CPU", "record -- CMD"},
+      {{"-C", "0"}, 3, "whatever runs on a CPU", "record -- CMD"},
+      {{"-G", "x"}, 3, "control groups", "record -- CMD"},
+      {{"-F", "99"}, 1, "how often events are sampled", "-e cpu-clock"},
+      {{"-D", "5"}, 1, "delays the kernel's events", "--from FUNCTION"},
+      {{"-d"}, 1, "accesses to data", "page-faults"},
+      {{"-W"}, 1, "how long accesses", "perf record -W"},
+      {{"--phys-data"}, 1, "accesses to data", "page-faults"},
+      {{"--data-page-size"}, 1, "accesses to data", "page-faults"},
+      {{"--switch-events"}, 1, "thread switches", "--engine events"},
+      {{"--switch-output"}, 1, "into files", "--max-size"},
+      {{"--switch-max-files", "3"}, 1, "--switch-output", "--max-size"},
+      {{"--stat-interval", "1s"}, 1, "count events of each thread", "--as summary"},
+      {{"--exclude-perf"}, 1, "tracepoints", "only the program"},
       {{"--trigger", "x"}, 1, "trace of slow calls", "SIGUSR2"},
       {{"-g"}, 1, "samples call stacks", "--as calls"},
       {{"--call-graph", "dwarf"}, 1, "samples call stacks", "--as calls"},
       {{"-s"}, 1, "count events of each thread", "--as summary"},
   };
+  const std::string help = RunFlowback({"help", "record"}).out;
+  const std::string listed = help.substr(help.find("The engines emulate and step refuse"));
   for (const auto& option : refused) {
     std::vector<std::string> words = option.words;
+    if (words[0] != "-z" && words[0] != "--off-cpu" && words[0] != "--engine") {
+      const std::string name = words[0].substr(0, words[0].find('='));
+      EXPECT_TRUE(listed.contains(' ' + name + ',') || listed.contains('\n' + name + ',') ||
+                  listed.contains(' ' + name + '.'))
+          << name << " is not listed in " << listed;
+    }
+    if (words[0] != "--engine") words.insert(words.begin(), {"--engine", "emulate"});
     words.insert(words.end(), {"--json", "--", "touch", folder_.File("ran")});
     const ProgramResult result = Record(words);
     EXPECT_EQ(result.status, 125) << words[0];
@@ -372,6 +396,27 @@ TEST_F(RecordTest, TwoAtOnceIntoTheSameFile) {
       ("{ " + command + "; } & sleep 0.2; " + command + "; s=$?; wait; exit $s").c_str());
   EXPECT_EQ(WEXITSTATUS(status), 0);
   EXPECT_EQ(RunFlowback({"info", "--strict", file_}).status, 0);
+}
+
+// At once, not when the program ends at last; and with --kill that is at once, too.
+TEST_F(RecordTest, ALimitIsToldWhenItIsReachedAndMayEndTheProgram) {
+  const auto begin = std::chrono::steady_clock::now();
+  const ProgramResult killed = Record({"--duration", "300ms", "--kill", "--", "sleep", "60"});
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(40));
+  EXPECT_EQ(killed.status, 128 + SIGTERM) << killed.err;
+  EXPECT_TRUE(killed.err.contains("by --duration, the program was asked to end")) << killed.err;
+  const ProgramResult left = Record({"--duration", "300ms", "--", "sleep", "1"});
+  EXPECT_EQ(left.status, 0) << left.err;
+  EXPECT_TRUE(left.err.contains("by --duration; the program runs on unrecorded")) << left.err;
+}
+
+// Hardware that is named by what it records, and is not there, is replaced, and that is said.
+TEST_F(RecordTest, AutoSaysWhyItDoesNotTakeTheHardwareThatWasMeant) {
+  if (std::filesystem::exists("/sys/bus/event_source/devices/intel_pt"))
+    GTEST_SKIP() << "this machine has Intel PT";
+  const ProgramResult traced = Record({"-e", "intel_pt//u", "--", "true"});
+  EXPECT_EQ(traced.status, 0);
+  EXPECT_TRUE(traced.err.contains(": this machine has no Intel PT")) << traced.err;
 }
 
 TEST_F(RecordTest, AutoSaysWhatItTakes) {

@@ -200,6 +200,30 @@ TEST(SampledStack, InfoCountsThem) {
   EXPECT_TRUE(text.contains("call samples: 3, which `flowback stack` shows")) << text;
 }
 
+TEST(SampledStack, InfoSaysThatTheHardwaresStacksAreNoFlow) {
+  const ScratchFolder folder;
+  SampledFile file;
+  file.Comm(42, "first");
+  for (uint64_t i = 1; i <= 3; ++i)
+    file.Sample(42, i * 1'000'000'000, {0x1000 * i, 0x2005}, {{0x2000, 0x1000}});
+  const std::string path = file.Write(folder);
+  const ProgramResult text = RunFlowback({"info", path});
+  EXPECT_EQ(text.status, 0) << text.err;
+  EXPECT_TRUE(text.out.contains("calls that had not returned (perf record --call-graph lbr)"))
+      << text.out;
+  EXPECT_TRUE(text.out.contains("call samples: 3")) << text.out;
+  EXPECT_FALSE(text.out.contains("try: record with")) << text.out;
+  const json object = json::parse(RunFlowback({"info", "--json", path}).out);
+  EXPECT_EQ(object["branch_trace"], nullptr);
+  EXPECT_TRUE(object["no_trace_because"].get<std::string>().contains("--call-graph lbr")) << object;
+  for (const char* command : {"branches", "coverage", "decode"}) {
+    const ProgramResult refused = RunFlowback({command, path});
+    EXPECT_EQ(refused.status, 1) << command;
+    EXPECT_TRUE(refused.err.contains("`flowback stack`")) << refused.err;
+  }
+  EXPECT_EQ(RunFlowback({"timeline", path}).status, 0);
+}
+
 TEST(SampledStack, OptionsOfSamplesAreRefusedElsewhere) {
   const ScratchFolder folder;
   PerfDataBuilder none = PerfDataBuilder::WithIntelPt();

@@ -114,7 +114,7 @@ TEST_P(SpanTest, SaysWhatIsNowhereOrNotReached) {
   EXPECT_EQ(nothing.status, 0);
   EXPECT_TRUE(nothing.err.contains("reached before anything else")) << nothing.err;
   const ProgramResult endless = Record({"--until", "no_such_function"});
-  EXPECT_EQ(endless.status, 0);
+  EXPECT_EQ(endless.status, 125);
   EXPECT_TRUE(endless.err.contains("--until: no file")) << endless.err;
   const ProgramResult early = Record({"--from", "crash", "--until", "main"}, "/bin/true");
   EXPECT_EQ(early.status, 125) << early.err;

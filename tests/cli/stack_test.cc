@@ -137,7 +137,8 @@ TEST(Stack, BeforeAndBehindTheFlow) {
   EXPECT_TRUE(before["frames"].empty());
   const json first = Objects("hello", {"--at", "#0"}).at(0);
   EXPECT_EQ(FunctionsOf(first), std::vector<std::string>{"_start"});
-  const json behind = Objects("hello", {"--at", "#999999999"}).at(0);
+  EXPECT_EQ(Stack("hello", {"--at", "#999999999"}).status, 2);
+  const json behind = Objects("hello", {"--at", "#999999999", "--all"}).at(0);
   EXPECT_EQ(behind["reached"], false);
   EXPECT_EQ(behind["frames"], Objects("hello", {}).at(0)["frames"]);
 }

@@ -179,7 +179,12 @@ TEST(TimelineCommand, BeginsAnewBehindExec) {
 
 TEST(TimelineCommand, SaysWhatNoFunctionIs) {
   FLOWBACK_NEEDS_TRACES();
-  const ProgramResult result = RunTimeline(Generated("hello"), {"--function", "nosuch"});
+  std::vector<std::string> words = Generated("hello");
+  words.insert(words.begin(), "timeline");
+  words.insert(words.end(), {"--function", "nosuch"});
+  const ProgramResult result = RunFlowback(words);
+  EXPECT_EQ(result.status, 2);
+  EXPECT_EQ(result.out, "");
   EXPECT_NE(result.err.find("no such function was called"), std::string::npos) << result.err;
 }
 

@@ -74,6 +74,48 @@ TEST(CoreFile, TellsProcessThreadsFilesAndMemory) {
   EXPECT_EQ(core->Read(0, &byte, 1), 0u);
 }
 
+// A library in 64 bits is none of this process: it has no name here.
+TEST(CoreFile, TellsTheSameOf32Bits) {
+  CoreSpec spec = Usual();
+  spec.machine = EM_386;
+  for (const bool elsewhere : {false, true}) {
+    spec.count_elsewhere = elsewhere;
+    const std::vector<uint8_t> bytes = WriteCore(spec);
+    const auto core = ReadCore(bytes, "core");
+    ASSERT_TRUE(core) << core.error().message();
+    EXPECT_EQ(core->mode, CodeMode::kX86_32);
+    EXPECT_EQ(core->pid, 42);
+    EXPECT_EQ(core->tids, (std::vector<int32_t>{42, 43}));
+    EXPECT_EQ(core->comm, "program");
+    EXPECT_EQ(core->vdso, 0x7fff0000u);
+    ASSERT_EQ(core->segments.size(), 3u);
+    EXPECT_EQ(core->segments[0].address, 0x10000u);
+    EXPECT_EQ(core->segments[0].size, 0x1000u);
+    EXPECT_EQ(core->segments[0].bytes.size(), 0x20u);
+    ASSERT_NE(core->FileAt(0x401fff), nullptr);
+    EXPECT_EQ(core->FileAt(0x401fff)->file_offset, 0x1000u);
+    EXPECT_EQ(core->FileAt(0x401fff)->path, "/usr/lib/lib.so");
+  }
+  spec.count_elsewhere = false;
+  std::vector<uint8_t> cut = WriteCore(spec);
+  cut.resize(sizeof(Elf32_Ehdr) + 2 * sizeof(Elf32_Phdr));
+  MessageOf(cut);
+}
+
+// The kernel writes a header for memory of which nothing is dumped; its offset may be anything.
+TEST(CoreFile, MemoryWithoutBytesMayBeBehindTheEnd) {
+  std::vector<uint8_t> bytes = WriteCore(Usual());
+  const size_t second = sizeof(Elf64_Ehdr) + 2 * sizeof(Elf64_Phdr);
+  Elf64_Phdr row;
+  std::memcpy(&row, &bytes[second], sizeof row);
+  ASSERT_EQ(row.p_filesz, 0u);
+  row.p_offset = bytes.size() + 5000;
+  std::memcpy(&bytes[second], &row, sizeof row);
+  const auto core = ReadCore(bytes, "core");
+  ASSERT_TRUE(core) << core.error().message();
+  EXPECT_EQ(core->segments.size(), 3u);
+}
+
 TEST(CoreFile, CountOfHeadersElsewhere) {
   CoreSpec spec = Usual();
   spec.count_elsewhere = true;

@@ -83,6 +83,7 @@ DOORS = {
     "llvm": ["decode/instruction/", "replay/symbols/", "tests/"],
     "libelf": ["decode/code/", "replay/symbols/", "tests/"],
     "gelf": ["decode/code/", "replay/symbols/", "tests/"],
+    "lzma": ["replay/symbols/", "tests/"],
     "archive": ["capture/bundle/", "tests/"],
     "zstd": ["capture/formats/record_decompressor.cc", "capture/bundle/", "tests/"],
     "nlohmann/": ["capture/formats/json_document.cc", "capture/bundle/", "replay/dap/", "replay/writers/", "cli/", "tests/"],

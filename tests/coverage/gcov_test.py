@@ -226,6 +226,22 @@ class Gcov(unittest.TestCase):
                    cwd=self.folder)
         self.assertIn("the largest never executed: never_called", text.splitlines()[0])
 
+    def check_tracefile(self, text):
+        """lcov 2's rules: a line was executed exactly if one of its branches was taken or not; names are files'."""
+        for record in text.split("end_of_record"):
+            lines, branches = {}, {}
+            for line in record.splitlines():
+                kind, _, rest = line.partition(":")
+                if kind == "DA":
+                    lines[int(rest.split(",")[0])] = int(rest.split(",")[1])
+                elif kind == "BRDA":
+                    branches.setdefault(int(rest.split(",")[0]), []).append(rest.split(",")[3])
+                elif kind == "SF":
+                    self.assertFalse(os.path.basename(rest).startswith("<"), rest)
+                    self.assertEqual(rest, os.path.normpath(rest))
+            for number, times in branches.items():
+                self.assertEqual(any(each not in "-0" for each in times), lines[number] != 0, (number, times))
+
     def test_formats(self):
         def written(name):
             return run([FLOWBACK, "coverage", "oracle.data", "--object", "oracle", "--include", "oracle.c",
@@ -235,6 +251,12 @@ class Gcov(unittest.TestCase):
         self.assertEqual({int(line[3:].split(",")[0]): int(line.split(",")[1])
                           for line in lcov.splitlines() if line.startswith("DA:")}, counts)
         self.assertIn("FNDA:0,never_called", lcov)
+        whole = run([FLOWBACK, "coverage", "oracle.data", "--format", "lcov"], cwd=self.folder)
+        for text in (lcov, whole):
+            self.check_tracefile(text)
+        relative = run([FLOWBACK, "coverage", "oracle.data", "--object", "oracle", "--include", "oracle.c",
+                        "--source-root", self.folder, "--format", "lcov"], cwd=self.folder)
+        self.assertEqual([line for line in relative.splitlines() if line.startswith("SF:")], ["SF:oracle.c"])
         if shutil.which("genhtml"):
             path = os.path.join(self.folder, "cov.info")
             with open(path, "w", encoding="utf-8") as file:

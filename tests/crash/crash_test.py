@@ -14,7 +14,8 @@ import tempfile
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
-from commands import run, test_with_core_dumps  # noqa: E402
+from commands import needs_core_dump, run, test_with_core_dumps, why_no_core_dump  # noqa: E402
+from marks import Marks  # noqa: E402
 
 FLOWBACK, SOURCE = sys.argv[1], sys.argv[4]
 PROGRAMS = {"unoptimised": sys.argv[2], "optimised": sys.argv[3]}
@@ -27,11 +28,7 @@ DEATHS = {
     "race": ("null-pointer", "SIGSEGV"),
     "bus": ("wild-pointer", "SIGBUS"), "thread": ("abort", "SIGABRT"), "handler": ("null-pointer", "SIGSEGV"),
 }
-LINES = {}
-for number, line in enumerate(open(SOURCE, encoding="utf-8"), 1):
-    mark = re.search(r"// (FAULT|CAUSE) (\w+)", line)
-    if mark:
-        LINES[mark[1], mark[2]] = number
+MARKS = Marks(SOURCE)
 
 
 class Crashes(unittest.TestCase):
@@ -66,7 +63,7 @@ class Crashes(unittest.TestCase):
         is_known = told["has_core"] or told["kind"] != "access"
         self.assertEqual(told["kind"], kind if is_known else "access", told["sentence"])
         # Which instruction of a function comes to the end of the stack depends on the compiler.
-        place = "Deeper(int) (dies.cc:" if how == "overflow" else f"(dies.cc:{LINES['FAULT', how]})"
+        place = "Deeper(int) (dies.cc:" if how == "overflow" else f"(dies.cc:{MARKS.line('FAULT', how)})"
         self.assertIn(place, told["sentence"])
         text = self.text(path)
         self.assertEqual(text.splitlines()[0], told["sentence"])
@@ -109,11 +106,11 @@ class Crashes(unittest.TestCase):
         path = self.record("unoptimised", "null")
         core = self.core_of(path)
         if core is None:
-            self.skipTest("this machine writes no core dump of the program where it can be read")
+            self.skipTest(why_no_core_dump() or self.fail("the recorder noted no core dump"))
         told = self.crash(path, "--core", core)
         self.assertTrue(told["has_core"])
         self.assertEqual(told["why"]["value"], "0x0")
-        cause = f"(dies.cc:{LINES['CAUSE', 'null']})"
+        cause = f"(dies.cc:{MARKS.line('CAUSE', 'null')})"
         self.assertIn(cause, told["sentence"])
         self.assertIn("Drop", told["sentence"])
         self.assertIn("rax = 0x0", self.text(path, "--core", core))
@@ -126,9 +123,8 @@ class Crashes(unittest.TestCase):
         for how, words in (("assert", "Assertion `n == 7' failed"), ("twice", "double free detected"),
                            ("exception", None)):
             path = self.record("optimised", how)
-            if not self.crash(path)["has_core"]:
-                self.skipTest("this machine writes no core dump of the program where it can be read")
             told = self.crash(path)
+            needs_core_dump(self, told)
             if words:
                 self.assertIn(words, told["message"])
                 self.assertIn(words, told["sentence"])
@@ -140,15 +136,14 @@ class Crashes(unittest.TestCase):
         for build in PROGRAMS:
             path = self.record(build, "race")
             told = self.crash(path)
-            if not told["has_core"]:
-                self.skipTest("this machine writes no core dump of the program where it can be read")
+            needs_core_dump(self, told)
             other = told["threads"][1]
             stored = told["why"]["stored_by"]
             # The thread waits in a function of the C library, whose stores behind this one may not be proven.
             if stored is None:
                 self.assertNotIn("had stored", told["sentence"])
                 continue
-            self.assertEqual((stored["tid"], stored["place"]["line"]), (other["tid"], LINES["CAUSE", "race"]))
+            self.assertEqual((stored["tid"], stored["place"]["line"]), (other["tid"], MARKS.line("CAUSE", "race")))
             self.assertIn("shared", told["why"]["memory"])
             self.assertIn(f"where thread {other['tid']} had stored it in", told["sentence"])
             # The program waited a millisecond at least before it looked, but for the clock's grain.
@@ -162,15 +157,14 @@ class Crashes(unittest.TestCase):
         for build in PROGRAMS:
             told = self.crash(self.record(build, "deadlock"))
             self.assertEqual(told["signal"], "SIGQUIT")
-            if not told["has_core"]:
-                self.skipTest("this machine writes no core dump of the program where it can be read")
+            needs_core_dump(self, told)
             first, other = [next(thread for thread in told["threads"] if thread["tid"] == tid) for tid in told["deadlock"]]
             for thread, next_one in ((first, other), (other, first)):
                 self.assertEqual(thread["waits_for"]["owner"], next_one["tid"])
                 self.assertEqual([mutex["address"] for mutex in next_one["holds"]], [thread["waits_for"]["address"]])
                 # Where it locked it, if the address is proven there.
                 if next_one["holds"][0]["locked_in"]:
-                    self.assertEqual(next_one["holds"][0]["locked_in"]["line"], LINES["CAUSE", "deadlock"])
+                    self.assertEqual(next_one["holds"][0]["locked_in"]["line"], MARKS.line("CAUSE", "deadlock"))
                 self.assertIn(f"thread {thread['tid']} waits for the mutex", told["sentence"])
             names = {thread["waits_for"]["name"].split("::")[-1] for thread in (first, other)}
             self.assertEqual(names, {"first_mutex", "second_mutex"})
@@ -180,20 +174,27 @@ class Crashes(unittest.TestCase):
                 self.assertRegex(json.loads(said)["sentences"][0], f"Deadlock: .* dies {thread['tid']} waits for dies")
 
     def test_a_signal_that_was_sent(self):
-        """No access failed: none may be told of."""
+        """Nothing failed: no instruction may be blamed, and no access told of. The emulator's dumps do not have the
+        sender."""
         for build in PROGRAMS:
-            told = self.crash(self.record(build, "sent"))
-            self.assertEqual(told["signal"], "SIGSEGV")
-            if not told["has_core"]:
-                self.skipTest("this machine writes no core dump of the program where it can be read")
-            self.assertEqual((told["kind"], told["fault"], told["fault_address"]), ("signal", None, None))
-            self.assertIn("Spin", told["sentence"])
-            self.assertTrue(told["unexplained"] or told["from_outside"], told["sentence"])
+            for how, name in (("sent", "SIGSEGV"), ("sent_store", "SIGSEGV"), ("sent_division", "SIGFPE")):
+                # Without optimisation, all of them are one loop that loads.
+                if build == "unoptimised" and how != "sent":
+                    continue
+                with self.subTest(f"{build} {how}"):
+                    told = self.crash(self.record(build, how))
+                    self.assertEqual(told["signal"], name)
+                    needs_core_dump(self, told)
+                    self.assertEqual((told["kind"], told["fault"], told["fault_address"]), ("signal", None, None),
+                                     told["sentence"])
+                    self.assertIn("Spin", told["sentence"])
+                    self.assertTrue(told["unexplained"] or told["from_outside"], told["sentence"])
+                    if told["unexplained"]:
+                        self.assertIn("It is not known whether", told["sentence"])
 
     def test_system_calls(self):
         told = self.crash(self.record("optimised", "race"))
-        if not told["has_core"]:
-            self.skipTest("this machine writes no core dump of the program where it can be read")
+        needs_core_dump(self, told)
         waits = told["threads"][1]["system_calls"][-1]
         self.assertEqual((waits["name"], waits["returned"], waits["text"]), ("pause", False, "pause() (did not return)"))
         for thread in told["threads"]:
@@ -208,7 +209,7 @@ class Crashes(unittest.TestCase):
         path = self.record("unoptimised", "null")
         core = self.core_of(path)
         if core is None:
-            self.skipTest("this machine writes no core dump of the program where it can be read")
+            self.skipTest(why_no_core_dump() or self.fail("the recorder noted no core dump"))
         stored = os.path.join(self.folder, "stored")
         os.mkdir(stored)
         program = os.path.join(stored, "coredumpctl")
@@ -277,6 +278,15 @@ class Crashes(unittest.TestCase):
             # What the kernel was asked to send is in the dump's registers, and the flow leads back from there.
             self.assertNotEqual(told["why"]["chain"], [])
             self.assertIsNotNone(told["why"]["value"])
+            if shutil.which("gdb") is None:
+                continue
+            # The same death in gdb, forward and at once.
+            commands = ["-ex", "info program", "-ex", "print $_siginfo.si_signo"]
+            for at in ("crash", "end"):
+                said = run([FLOWBACK, "replay", path + ".perf", *words, "--at", at, "--", "-nx", "-batch", *commands],
+                           folder, status=None)
+                self.assertIn("SIGABRT", said.stdout, said.stderr)
+                self.assertIn("$1 = 6", said.stdout, said.stderr)
 
     def test_threads(self):
         told = self.crash(self.record("unoptimised", "thread"))

@@ -2,7 +2,9 @@
 """What `flowback crash` says of the children of a program that each die in another way: what caused it, by the marks in
 the program's source, is on the report's first screen. Their core dumps' stacks are held against gdb's.
 
-  falls_test.py FLOWBACK UNOPTIMISED OPTIMISED STRIPPED FORBIDDEN SOURCES..."""
+  falls_test.py FLOWBACK FORBIDDEN SOURCES... BUILD=PROGRAM...
+
+A build is `unoptimised`, `optimised` or `stripped`, or of another machine: `short-O0`, `aarch64-O2` ..."""
 
 import json
 import os
@@ -15,11 +17,14 @@ import tempfile
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
-from commands import run, test_with_core_dumps  # noqa: E402
+from commands import needs_core_dump, run, test_with_core_dumps, why_no_core_dump  # noqa: E402
+from marks import Marks  # noqa: E402
 
 FLOWBACK = sys.argv[1]
-PROGRAMS = dict(zip(("unoptimised", "optimised", "stripped"), sys.argv[2:5]))
-FORBIDDEN, SCREEN = sys.argv[5], 24
+FORBIDDEN, SCREEN = sys.argv[2], 24
+PROGRAMS = dict(word.split("=", 1) for word in sys.argv[3:] if "=" in word)
+# With names in the program's file; the stripped one has none.
+NAMED = [build for build in PROGRAMS if build != "stripped"]
 
 # How: the kinds that JSON may have, the signal.
 FALLS = {
@@ -32,15 +37,16 @@ FALLS = {
 }
 # Deaths that leave the stack in memory overwritten, or no table where they happen.
 OVERWRITTEN, WITHOUT_TABLE = ("smash", "return"), ("made",)
-# Functions whose store is not proven: they are named among those that returned last.
-NAMED = {"smash": "Fill(char*, long)", "vtable": "Clear(void*)", "stale": "Reuse()"}
-MARKS, FUNCTIONS = {}, {}
-for source in sys.argv[6:]:
-    for number, line in enumerate(open(source, encoding="utf-8"), 1):
-        for kind, mark in re.findall(r"// (CAUSE|AND) (\w+)", line):
-            MARKS.setdefault(mark, []).append(f"{os.path.basename(source)}:{number}")
-            if kind == "CAUSE" and mark in NAMED:
-                FUNCTIONS[str(number)] = NAMED[mark]
+# Deaths whose store is not proven: the function that made it is the first of those that returned last.
+SUSPECTS = {("smash", None): "Fill", ("stale", None): "Reuse", ("vtable", "unoptimised"): "Clear", ("leap", None): "Leap"}
+# Deaths of which no dump is made: the program forbids it, or SIGKILL ends it. Others need none for their cause.
+WITHOUT_DUMP, NEED_NO_DUMP = ("shrunk", "outside"), ("rethrow", "quotient", "shrunk", "library", "outside")
+MARKS = Marks(*(word for word in sys.argv[3:] if "=" not in word))
+
+
+def falls_of(build):
+    """The ways in which a program of that build can die: AArch64 divides by zero."""
+    return [how for how in FALLS if how != "quotient" or not build.startswith("aarch64")]
 
 
 class Falls(unittest.TestCase):
@@ -54,7 +60,7 @@ class Falls(unittest.TestCase):
         """One recording of all deaths; returns it and the processes by the way they died."""
         if build not in self.recorded:
             path = os.path.join(self.folder, build + ".data")
-            said = run([FLOWBACK, "record", "-q", "--engine", "emulate", "-o", path, "--", PROGRAMS[build], *FALLS],
+            said = run([FLOWBACK, "record", "-q", "--engine", "emulate", "-o", path, "--", PROGRAMS[build], *falls_of(build)],
                        self.folder)
             self.recorded[build] = path, dict(line.split() for line in said.stdout.splitlines() if " " in line)
         return self.recorded[build]
@@ -70,56 +76,81 @@ class Falls(unittest.TestCase):
         path, processes = self.record(build)
         return run([FLOWBACK, "crash", path, "--pid", processes[how]], self.folder).stdout
 
-    def line_of(self, place, is_return):
-        """The source lines of a stripped copy's place, by the unstripped program: of inlined functions, too."""
+    def places_of(self, place, *options):
+        """The source lines, or functions, of a stripped copy's place, by the unstripped program: of inlined ones, too."""
         if place["object_offset"] is None or not os.path.exists(place["object"]):
             return []
         whole = place["object"].replace("/stripped/", "/optimised/")
-        address = int(place["object_offset"], 16) - is_return
-        said = subprocess.run(["addr2line", "-i", "-e", whole, hex(address)], capture_output=True, text=True, check=False)
-        return [os.path.basename(line.split(" ")[0]) for line in said.stdout.splitlines()]
+        addresses = [hex(int(place["object_offset"], 16) - back) for back in (0, 1)]
+        return subprocess.run(["addr2line", "-i", *options, "-e", whole, *addresses], capture_output=True, text=True,
+                              check=False).stdout.splitlines()
+
+    def lines_of(self, place):
+        return {os.path.basename(line.split(" ")[0]) for line in self.places_of(place)}
 
     def screen_of(self, build, how):
         return "\n".join(self.text(build, how).splitlines()[:SCREEN])
 
+    def has_dump(self, told, how):
+        """Fails where a dump was made and not found."""
+        if how not in WITHOUT_DUMP and not why_no_core_dump():
+            self.assertTrue(told["has_core"], told["sentence"])
+        return told["has_core"]
+
+    def assert_cause(self, build, how, told, lines, functions_of):
+        """The lines of the screen have all marks. Where the store is not proven, it is the last one of a function that
+        returned last, the first suspect."""
+        self.assertLessEqual(set(MARKS.places(how, "AND")), lines)
+        self.assertLessEqual(set(MARKS.places(how, "CAUSE")), lines)
+        suspect = SUSPECTS.get((how, None)) or SUSPECTS.get((how, build))
+        if suspect and told["returned_last"]:
+            self.assertIn(suspect, functions_of(told["returned_last"][0]))
+
     def test_the_cause_is_on_the_first_screen(self):
-        for build in ("unoptimised", "optimised"):
-            for how, (kind, killed_by) in FALLS.items():
+        for build in NAMED:
+            for how in falls_of(build):
+                kind, killed_by = FALLS[how]
                 with self.subTest(f"{build} {how}"):
                     told = self.crash(build, how)
                     self.assertEqual(told["signal"], killed_by, told["sentence"])
                     is_known = told["has_core"] or told["kind"] != "access"
                     self.assertIn(told["kind"], kind if is_known else "access", told["sentence"])
-                    if not told["has_core"] and how not in ("rethrow", "quotient", "shrunk", "library", "outside"):
-                        continue
-                    screen = self.screen_of(build, how)
-                    for mark in MARKS[how]:
-                        # The stores' addresses behind the leap are relative to a frame pointer that is not known.
-                        if (build, how) == ("unoptimised", "leap") and not told["why"]["stored_by"]:
-                            continue
-                        function = FUNCTIONS.get(mark.split(":")[1])
-                        is_there = f"({mark})" in screen or function and function in screen
-                        self.assertTrue(is_there, f"{mark} {function}: {screen}")
+                    if not self.has_dump(told, how) and how not in NEED_NO_DUMP:
+                        self.skipTest(why_no_core_dump())
+                    lines = set(re.findall(r"\((\w+\.cc:\d+)\)", self.screen_of(build, how)))
+                    self.assert_cause(build, how, told, lines, lambda place: place["function"])
 
     def test_the_cause_in_a_stripped_copy(self):
         """The same cause, by address."""
+        if "stripped" not in PROGRAMS:
+            self.skipTest("no stripped copy is given")
         for how, (_, killed_by) in FALLS.items():
             with self.subTest(how):
                 screen = self.screen_of("stripped", how)
                 if killed_by is not None:
                     self.assertIn(f"by {killed_by}", screen)
-                if not self.crash("optimised", how)["has_core"]:
-                    continue
+                told = self.crash("stripped", how)
+                if not self.has_dump(told, how) and how not in NEED_NO_DUMP:
+                    self.skipTest(why_no_core_dump())
                 lines = set()
-                for offset in re.findall(r"\[(falls|libfalls.so)\+(0x[0-9a-f]+)\]", screen):
-                    path = os.path.join(os.path.dirname(PROGRAMS["stripped"]), offset[0])
-                    for is_return in (False, True):
-                        lines.update(self.line_of({"object": path, "object_offset": offset[1]}, is_return))
-                self.assertTrue(lines & set(MARKS[how]), (screen, lines))
+                for name, offset in re.findall(r"\[(falls|libfalls.so)\+(0x[0-9a-f]+)\]", screen):
+                    path = os.path.join(os.path.dirname(PROGRAMS["stripped"]), name)
+                    lines.update(self.lines_of({"object": path, "object_offset": offset}))
+                for frame in told["threads"][0]["stack"][:40]:
+                    if f"{int(frame['address'], 16):016x}" in screen:
+                        lines.update(self.lines_of(frame))
+                self.assert_cause("stripped", how, told, lines, lambda place: " ".join(self.places_of(place, "-f")))
+
+    def test_code_that_was_made_has_the_programs_mode(self):
+        """The file that keeps it beside the recording is made for all of them."""
+        for build in NAMED:
+            path, processes = self.record(build)
+            said = run([FLOWBACK, "crash", path, "--pid", processes["made"]], self.folder)
+            self.assertNotIn("bit image", said.stderr)
 
     def test_the_cores_stacks(self):
-        for build in ("unoptimised", "optimised"):
-            for how in FALLS:
+        for build in NAMED:
+            for how in falls_of(build):
                 told = self.crash(build, how)
                 stack = told["core_stack"]
                 if not told["has_core"]:
@@ -134,12 +165,14 @@ class Falls(unittest.TestCase):
 
     def test_a_forbidden_system_call(self):
         """The emulator has no seccomp: the program is stepped."""
+        if FORBIDDEN == "none":
+            self.skipTest("no such program is given")
         path = os.path.join(self.folder, "forbidden.data")
         said = run([FLOWBACK, "record", "-q", "--engine", "step", "-o", path, "--", FORBIDDEN], self.folder, status=None)
         if said.returncode != 128 + signal.SIGSYS:
             self.skipTest("this machine steps no program that seccomp kills: " + said.stderr)
         sentence = self.crash_of(path)
-        self.assertIn(f"({MARKS['forbidden'][0]})", sentence)
+        self.assertIn(f"({MARKS.places('forbidden', 'CAUSE')[0]})", sentence)
         self.assertIn("is forbidden", sentence)
         core = os.path.join(self.folder, "core")
         if os.path.exists(core):
@@ -149,12 +182,11 @@ class Falls(unittest.TestCase):
         return json.loads(run([FLOWBACK, "crash", path, "--json", *options], self.folder).stdout)["sentence"]
 
     def test_gdb_unwinds_the_same(self):
-        if shutil.which("gdb") is None:
-            self.skipTest("this machine has no gdb")
+        if shutil.which("gdb") is None or "unoptimised" not in PROGRAMS:
+            self.skipTest("this machine has no gdb, or none of its programs is given")
         for how in ("smash", "mutual", "handler"):
             told = self.crash("unoptimised", how)
-            if not told["has_core"]:
-                self.skipTest("this machine writes no core dump of the program where it can be read")
+            needs_core_dump(self, told)
             path, processes = self.record("unoptimised")
             ends = json.loads(run([FLOWBACK, "info", "--json", path], self.folder).stdout)["ends"]
             core = next(end["core"] for end in ends if str(end["pid"]) == processes[how])

@@ -14,14 +14,11 @@ import tempfile
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
-from commands import run, test_with_core_dumps  # noqa: E402
+from commands import needs_core_dump, run, test_with_core_dumps  # noqa: E402
+from marks import Marks  # noqa: E402
 
 FLOWBACK, PROGRAM, SOURCE = sys.argv[1:4]
-MARKS = {}
-for number, line in enumerate(open(SOURCE, encoding="utf-8"), 1):
-    mark = re.search(r"// (INNOCENT|CAUSE) (\w+)", line)
-    if mark:
-        MARKS[mark[1], mark[2]] = number
+MARKS = Marks(SOURCE)
 
 
 class Misled(unittest.TestCase):
@@ -40,8 +37,7 @@ class Misled(unittest.TestCase):
             self.told[how] = json.loads(run([FLOWBACK, "crash", "misled.data", "--json"], folder).stdout)
         told = self.told[how]
         self.assertIsNotNone(told["signal"], told["sentence"])
-        if not told["has_core"]:
-            self.skipTest("this machine writes no core dump of the program where it can be read")
+        needs_core_dump(self, told)
         return told
 
     def test_no_innocent_store_is_blamed(self):
@@ -51,19 +47,19 @@ class Misled(unittest.TestCase):
                 self.assertEqual(told["signal"], "SIGSEGV")
                 # What gave the value ends in memory; where a store there is told of, it is the right one.
                 self.assertEqual(told["why"]["chain"][-1]["text"].split()[0], "mov")
-                self.assertNotIn(f"(misled.c:{MARKS['INNOCENT', how]})", told["sentence"])
+                self.assertNotIn(f"(misled.c:{MARKS.line('INNOCENT', how)})", told["sentence"])
                 stored = told["why"]["stored_by"]
                 if how == "kernel":
                     self.assertIsNone(stored)
                 elif stored:
-                    self.assertEqual(stored["place"]["line"], MARKS["CAUSE", how])
+                    self.assertEqual(stored["place"]["line"], MARKS.line("CAUSE", how))
                     self.assertEqual("as far as is known" in told["sentence"], not stored["proven"])
 
     def test_an_overrun_is_no_overflow(self):
         """It runs off the stack's upper end, through frames that it overwrites."""
         told = self.crash("overrun")
         self.assertEqual((told["signal"], told["kind"]), ("SIGSEGV", "wild-pointer"), told["sentence"])
-        self.assertIn(f"(misled.c:{MARKS['CAUSE', 'overrun']})", told["sentence"])
+        self.assertIn(f"(misled.c:{MARKS.line('CAUSE', 'overrun')})", told["sentence"])
 
     def test_a_block_that_was_allocated_again(self):
         """Who freed it before that has nothing to do with it."""

@@ -7,6 +7,8 @@
 
 #include <cstring>
 
+#include "capture/emulate/signal_stack.h"
+
 namespace flowback::emulate {
 namespace {
 
@@ -113,6 +115,50 @@ TEST(SignalFrame, AHandlerCalledAsAFunctionHasNone) {
   registers.rsp = 0x100;  // no memory
   registers.rdx = 0x108;
   EXPECT_EQ(ReadSignalFrame(registers, memory, IsHandler), std::nullopt);
+}
+
+// On a stack of its own, as the kernel lays it (a call's alignment) or 8 bytes higher.
+struct StackOfHandler {
+  explicit StackOfHandler(uint64_t offset)
+      : frame(new(bytes + 64 + offset) Frame(kCode, SIGALRM, SI_USER)) {
+    frame->return_address = 0x7777;
+  }
+  alignas(16) uint8_t bytes[1024] = {};
+  Frame* frame;
+};
+
+TEST(SignalStack, IsMovedToWhereTheKernelHasIt) {
+  const GuestMemory memory;
+  const StackOfHandler stack(0);
+  GuestRegisters registers = stack.frame->AtHandler(SIGALRM);
+  const GuestRegisters before = registers;
+  ASSERT_EQ(before.rsp % 16, 0u);
+  EXPECT_TRUE(AlignSignalStack(registers, memory));
+  EXPECT_EQ(registers.rsp, before.rsp - 8);
+  EXPECT_EQ(registers.rsi, before.rsi - 8);
+  EXPECT_EQ(registers.rdx, before.rdx - 8);
+  EXPECT_EQ(registers.rdi, before.rdi);
+  EXPECT_EQ(memory.Word(registers.rsp), 0x7777u);
+  const auto found = ReadSignalFrame(registers, memory, IsHandler);
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->ip, kCode);
+  EXPECT_FALSE(AlignSignalStack(registers, memory)) << "once only";
+}
+
+TEST(SignalStack, StaysWhereItIsRight) {
+  const GuestMemory memory;
+  const StackOfHandler stack(8);
+  GuestRegisters registers = stack.frame->AtHandler(SIGALRM);
+  EXPECT_FALSE(AlignSignalStack(registers, memory));
+  EXPECT_EQ(registers.rsp, AddressOf(stack.frame));
+}
+
+TEST(SignalStack, StaysWhereAHandlerWasCalledAsAFunction) {
+  const GuestMemory memory;
+  const StackOfHandler stack(0);
+  GuestRegisters registers = stack.frame->AtHandler(SIGALRM);
+  registers.rdx += 8;
+  EXPECT_FALSE(AlignSignalStack(registers, memory));
 }
 
 TEST(ProgramStart, HasArgumentsOnItsStack) {

@@ -136,6 +136,20 @@ TEST_P(ReplayTest, StepsLikeARecordedLiveProgram) {
   EXPECT_EQ(shown, truth) << out << live.out;
 }
 
+// Where a function ends with a call, the address behind it is another function's. With debug
+// information or without, a frame is the caller's.
+TEST_P(ReplayTest, NamesCallersOfWhatNeverReturns) {
+  for (const std::string more : {"", " -g0"}) {
+    ASSERT_NO_FATAL_FAILURE(Record("never_returns", GetParam() + more));
+    const std::string out = Gdb("end", "bt\n");
+    const std::vector<std::string> names = Matches(out, "#\\d+ +(?:0x[0-9a-f]+ in )?(\\w+) \\(");
+    ASSERT_GE(names.size(), 4u) << out;
+    EXPECT_EQ(names[1], "Leave") << out;
+    EXPECT_EQ(names[2], "Give") << out;
+    EXPECT_EQ(names[3], "main") << out;
+  }
+}
+
 TEST_F(ReplayTest, RandomCommandsLeadWhereTheListingSays) {
   ASSERT_NO_FATAL_FAILURE(Record("calls", "-O1"));
   const ProgramResult listed = RunShell(

@@ -242,6 +242,21 @@ TEST_F(ServerTest, AnInterruptEndsARunWhereItBegan) {
   EXPECT_EQ(Number(), end);
 }
 
+// gdb makes many short runs of one command, and Ctrl-C may come between two of them.
+TEST_F(ServerTest, AnInterruptBetweenTwoRunsEndsTheNextOne) {
+  for (const char* run : {"c", "vCont;c", "vCont;s:p-1.-1", "bs", "bc", "s"}) {
+    SCOPED_TRACE(run);
+    const uint64_t before = Number();
+    GdbServer server(*input_);
+    server.Interrupt();
+    const Replies replies = server.Answer(run);
+    EXPECT_TRUE(replies.back().starts_with("T02")) << replies.back();
+    EXPECT_EQ(Number(), before);
+    EXPECT_FALSE(server.Answer(run).back().starts_with("T02"));
+    machine_->ToBegin();
+  }
+}
+
 TEST_F(ServerTest, ServesTheRecordedFilesOnly) {
   for (const ImageStatus& image : session_->code().images()) {
     if (!image.usable) continue;

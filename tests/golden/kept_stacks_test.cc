@@ -14,6 +14,7 @@
 #include <thread>
 #include <vector>
 
+#include "replay/calls/stack_judge.h"
 #include "tests/calls/stacks_anywhere.h"
 #include "tests/code/temporary_folder.h"
 #include "tests/golden/engines.h"
@@ -28,7 +29,7 @@ using calls_test::AnywhereSums;
 
 class KeptStacksTest : public ::testing::TestWithParam<PerfRecording> {
  protected:
-  void Expect(const Change& change) {
+  void Expect(const Change& change, bool leaps = false) {
     OpenedPerf opened;
     ASSERT_NO_FATAL_FAILURE(OpenPerf(GetParam(), change, opened));
     opened.inputs->set_times(true);
@@ -37,13 +38,19 @@ class KeptStacksTest : public ::testing::TestWithParam<PerfRecording> {
     const std::unique_ptr<Decoder> decoder = Engine("native");
     const AnywhereSums sums = calls_test::ExpectStacksAnywhere(
         opened.recording, *opened.inputs, *decoder,
-        {.segment_bytes = std::max<uint64_t>(bytes / 60, 512), .places = 12});
+        {.segment_bytes = std::max<uint64_t>(bytes / 60, 512), .places = 12, .leaps = leaps});
     EXPECT_GT(sums.stacks, 0u);
-    EXPECT_EQ(sums.kept, sums.shares);
+    if (!leaps) {
+      EXPECT_EQ(sums.kept, sums.shares);
+    } else if (GetParam().name.starts_with("big")) {
+      EXPECT_GT(sums.passed_over, 0u);
+    }
   }
 };
 
 TEST_P(KeptStacksTest, TellWhatPlayingTells) { Expect({}); }
+
+TEST_P(KeptStacksTest, TellWhatPlayingTellsWhereTheyLeap) { Expect({}, true); }
 
 // With some bytes of each 32 KB as none were.
 TEST_P(KeptStacksTest, TellWhatPlayingTellsBehindLosses) {
@@ -61,20 +68,24 @@ class KeptStacksFile : public ::testing::Test {
  protected:
   // What stacks of a recording are found with.
   struct Subject {
-    explicit Subject(const PerfRecording& recording) : decoder(Engine("native")) {
+    explicit Subject(const PerfRecording& recording, bool leaps = false)
+        : decoder(Engine("native")) {
       OpenPerf(recording, {}, opened);
       if (!opened.inputs) return;
       opened.inputs->set_times(true);
-      Result<FlowIndex> built =
-          FlowIndex::Build(opened.recording, *opened.inputs, *decoder, {.segment_bytes = 1024});
-      EXPECT_TRUE(built);
-      if (built) index.emplace(*std::move(built));
       symbolizer = std::make_unique<Symbolizer>(ImageSearch(), &opened.recording);
       functions = std::make_unique<SymbolFunctions>(*symbolizer);
+      StackJudge judge(*functions);
+      Result<FlowIndex> built =
+          FlowIndex::Build(opened.recording, *opened.inputs, *decoder,
+                           {.segment_bytes = 1024, .calls = leaps ? &judge : nullptr});
+      EXPECT_TRUE(built);
+      if (built) index.emplace(*std::move(built));
     }
-    KeptStacks Stacks(const std::string& folder) {
+    KeptStacks Stacks(const std::string& folder, unsigned worth_milliseconds = 0) {
       return KeptStacks({*index, *functions, *symbolizer},
-                        {.folder = folder, .worth_milliseconds = 0, .key = "test"}, 0);
+                        {.folder = folder, .worth_milliseconds = worth_milliseconds, .key = "test"},
+                        0);
     }
     void Keep(const std::string& folder) {
       KeptStacks stacks = Stacks(folder);
@@ -92,11 +103,15 @@ class KeptStacksFile : public ::testing::Test {
 
   void SetUp() override {
     FLOWBACK_NEEDS_TRACES();
-    for (const PerfRecording& recording : PerfRecordings()) {
-      if (recording.name == "hello") subject_ = std::make_unique<Subject>(recording);
-      if (recording.name == "pool-perthread") other_ = std::make_unique<Subject>(recording);
-    }
+    subject_ = std::make_unique<Subject>(Named("hello"));
+    other_ = std::make_unique<Subject>(Named("pool-perthread"));
     subject_->Keep(folder_.path());
+  }
+  static PerfRecording Named(const std::string& name) {
+    for (const PerfRecording& recording : PerfRecordings())
+      if (recording.name == name) return recording;
+    ADD_FAILURE() << "there is no recording " << name;
+    return {};
   }
   bool AreKept() { return subject_->Stacks(folder_.path()).Has(0); }
   std::string file() const { return folder_ / "stacks-test.cache"; }
@@ -105,6 +120,21 @@ class KeptStacksFile : public ::testing::Test {
   std::unique_ptr<Subject> subject_;
   std::unique_ptr<Subject> other_;
 };
+
+// They were made in no time because the pass that made the index told of the calls. Later only the
+// index is at hand.
+TEST_F(KeptStacksFile, IsWrittenWhereLeapsSavedTheTime) {
+  constexpr unsigned kNever = 1'000'000;  // milliseconds
+  for (const bool leaps : {false, true}) {
+    const TemporaryFolder folder;
+    Subject subject(Named("hello"), leaps);
+    KeptStacks stacks = subject.Stacks(folder.path(), kNever);
+    for (size_t i = 0; i < subject.index->threads().size(); ++i) stacks.Make(i, {}, {});
+    EXPECT_EQ(stacks.passed_over() != 0, leaps);
+    stacks.Keep();
+    EXPECT_EQ(std::filesystem::exists(folder / "stacks-test.cache"), leaps);
+  }
+}
 
 TEST_F(KeptStacksFile, CutOrDamagedIsNone) {
   ASSERT_TRUE(AreKept());

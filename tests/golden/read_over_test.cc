@@ -52,10 +52,11 @@ class Reading {
     return instructions.has_value();
   }
   void Take() {
-    reader_->TakeUses([this](const BlockTable& table, uint32_t block, uint64_t instructions) {
-      uses_.blocks.insert(table[block].address);
-      uses_.instructions += instructions;
-    });
+    reader_->TakeUses(
+        [this](const BlockTable& table, uint32_t block, uint64_t instructions, uint8_t) {
+          uses_.blocks.insert(table[block].address);
+          uses_.instructions += instructions;
+        });
   }
   const Uses& uses() const { return uses_; }
 

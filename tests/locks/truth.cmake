@@ -54,6 +54,12 @@ if(TARGET flowback_tcg AND NOT FLOWBACK_SANITIZE)
       COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_SOURCE_DIR}/judge.py $<TARGET_FILE:flowback> ${kind}
               ${program_folder}/${built}/contended ${program_folder}/optimised/contended)
   endforeach()
+  add_executable(locks_both_ways both_ways.cc)
+  target_include_directories(locks_both_ways PRIVATE ${PROJECT_SOURCE_DIR})
+  target_link_libraries(locks_both_ways PRIVATE flowback_options flowback_session flowback_replay flowback_writers)
+  flowback_command_test(locks.both_ways SECONDS 300
+    COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_SOURCE_DIR}/both_ways_test.py $<TARGET_FILE:flowback>
+            $<TARGET_FILE:locks_both_ways> ${program_folder})
   flowback_command_test(locks.in_timelines
     COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_SOURCE_DIR}/timeline_test.py $<TARGET_FILE:flowback>
             ${program_folder}/optimised/contended ${PROJECT_SOURCE_DIR}/tests/recordings)

@@ -265,12 +265,12 @@ class AttachErrors : public testing::Test {
 
 TEST_F(AttachErrors, NoSuchProcess) {
   recorder_.options().target.pids = {0x7ffffff0};
-  ExpectError(ErrorCode::kSystem, "there is no process 2147483632");
+  ExpectError(ErrorCode::kUsage, "there is no process 2147483632");
   recorder_.options().target.pids = {-3};
-  ExpectError(ErrorCode::kSystem, "there is no process -3");
+  ExpectError(ErrorCode::kUsage, "there is no process -3");
   recorder_.options().target.pids = {};
   recorder_.options().target.tids = {0x7ffffff0};
-  ExpectError(ErrorCode::kSystem, "there is no thread 2147483632");
+  ExpectError(ErrorCode::kUsage, "there is no thread 2147483632");
 }
 
 TEST_F(AttachErrors, AZombie) {

@@ -75,8 +75,8 @@ TEST_P(Judged, RunsAsWhenStepped) {
 
 // Programs without a C library: that one looks at the CPU it runs on.
 INSTANTIATE_TEST_SUITE_P(, Judged,
-                         testing::Values("known", "strings", "recursion", "faults", "rewrites",
-                                         "versions", "tiny"),
+                         testing::Values("known", "strings", "recursion", "faults", "handler_stack",
+                                         "rewrites", "versions", "tiny"),
                          [](const auto& test) { return std::string(test.param); });
 
 // The flow reaches the instruction that raises the fault, and no further.

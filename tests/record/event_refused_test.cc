@@ -94,7 +94,7 @@ const Refusal kRefusals[] = {
     {"TooManyFiles", [](SimulatedKernel& kernel, RecordOptions&) { kernel.most_descriptors = 1; },
      ErrorCode::kSystem, "as many open files", "ulimit -n"},
     {"DeadProcess", [](SimulatedKernel&, RecordOptions& options) { options.target.pids = {4711}; },
-     ErrorCode::kSystem, "there is no process 4711", "pgrep"},
+     ErrorCode::kUsage, "there is no process 4711", "pgrep"},
     {"OfflineCpu",
      [](SimulatedKernel&, RecordOptions& options) {
        options.events.per_thread = false;

@@ -94,6 +94,7 @@ TEST_P(ProcessEnds, KilledFromOutside) {
   const std::vector<ProcessEnd> ends = Run({"/bin/sh", "-c", "kill -KILL $$"});
   ASSERT_EQ(ends.size(), 1u);
   EXPECT_EQ(ends[0].wait_status, SIGKILL);
+  EXPECT_EQ(ends[0].tid, -1) << "no thread raised it";
   EXPECT_FALSE(ends[0].fault_address);
 }
 

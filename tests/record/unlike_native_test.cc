@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
@@ -12,6 +13,9 @@
 #include <string>
 #include <vector>
 
+#include "capture/record/emulator_file.h"
+#include "capture/record/program_file.h"
+#include "capture/record/program_needs.h"
 #include "tests/record/emulated.h"
 #include "tests/record/recorded.h"
 #include "tests/support/places.h"
@@ -67,6 +71,76 @@ TEST(UnlikeNative, IsToldOfTheFirstProcessThatAsks) {
             std::string::npos)
       << recording->machine.recorder;
   ExpectSameFlow(recorder.File("perf.data"), *summary);
+}
+
+// Of QEMU's tables, which versions before 8.0 make for each page.
+bool KeepsTables() { return PluginsOf(record::LookUpInPath("qemu-x86_64")).interface_version < 2; }
+
+const flowback::UnlikeNative* Find(const RecordSummary& summary, const std::string& begin) {
+  for (const flowback::UnlikeNative& call : summary.unlike_native)
+    if (call.call.starts_with(begin)) return &call;
+  return nullptr;
+}
+
+TEST(UnlikeNative, AReservationThatWouldFillTheMemoryFails) {
+  FLOWBACK_NEEDS_EMULATOR();
+  if (!KeepsTables()) GTEST_SKIP() << "this QEMU keeps no tables of pages";
+  Recorder recorder;
+  Emulate(recorder.options());
+  const auto summary = recorder.Run({Program("reserves")});
+  ASSERT_TRUE(summary) << summary.error().message();
+  EXPECT_EQ(summary->command_status, 1 << 8) << "the small one is made";
+  const auto* told = Find(*summary, "mmap of");
+  ASSERT_NE(told, nullptr);
+  EXPECT_EQ(told->times, 1u);
+  ExpectSameFlow(recorder.File("perf.data"), *summary);
+}
+
+TEST(UnlikeNative, ProgramsWithASanitizerAreRefusedAndNotRunInTheEmulator) {
+  FLOWBACK_NEEDS_EMULATOR();
+  if (!KeepsTables()) GTEST_SKIP() << "this QEMU keeps no tables of pages";
+  Recorder recorder;
+  Emulate(recorder.options());
+  const auto refused = recorder.Run({Program("sanitized")});
+  ASSERT_FALSE(refused);
+  EXPECT_TRUE(refused.error().message().contains("AddressSanitizer")) << refused.error().message();
+  EXPECT_EQ(refused.error().remedy(), "--engine step");
+  const auto child = recorder.Run({"/bin/sh", "-c", Program("sanitized") + "; exit 0"});
+  ASSERT_TRUE(child) << child.error().message();
+  EXPECT_EQ(child->losses, 1u);
+  ASSERT_EQ(child->notes.size(), 1u);
+  EXPECT_TRUE(child->notes[0].contains("AddressSanitizer")) << child->notes[0];
+  EXPECT_TRUE(child->notes[0].ends_with("it ran untraced")) << child->notes[0];
+}
+
+// Whoever asks the processor takes another way there.
+TEST(UnlikeNative, InstructionsThatQemuLacksAreTold) {
+  FLOWBACK_NEEDS_EMULATOR();
+  if (!record::HostHasFlag("avx512f")) GTEST_SKIP() << "this machine has no AVX-512 either";
+  EXPECT_EQ(record::ExtensionOf(*record::FindProgram(Program("extension"))), "AVX-512");
+  EXPECT_EQ(record::ExtensionOf(*record::FindProgram(Program("extension_asks"))), "");
+  EXPECT_EQ(record::ExtensionOf(*record::FindProgram(Program("known"))), "");
+  Recorder recorder;
+  Emulate(recorder.options());
+  const auto summary = recorder.Run({Program("extension")});
+  ASSERT_TRUE(summary) << summary.error().message();
+  EXPECT_EQ(summary->command_status & 0x7f, SIGILL);
+  EXPECT_NE(Find(*summary, "instructions of"), nullptr);
+  ASSERT_EQ(summary->notes.size(), 1u);
+  EXPECT_TRUE(summary->notes[0].contains("AVX-512")) << summary->notes[0];
+}
+
+// Of the program, not of the emulator; of a child, and of what that becomes.
+TEST(UnlikeNative, TheProgramsNameIsItsOwn) {
+  FLOWBACK_NEEDS_EMULATOR();
+  Recorder recorder;
+  Emulate(recorder.options());
+  const auto summary =
+      recorder.Run({"/bin/sh", "-c",
+                    "read name < /proc/$$/comm; [ \"$name\" = sh ] || exit 1; [ \"$(/bin/cat "
+                    "/proc/self/comm)\" = cat ]"});
+  ASSERT_TRUE(summary) << summary.error().message();
+  EXPECT_EQ(summary->command_status, 0);
 }
 
 // What every program does is no news.

@@ -314,12 +314,17 @@ class Page(browser.PageTest):
         self.assertTrue(inside)
 
     def test_one_and_none_at_all(self):
-        for function, words in (("main", "only one whole call"), ("no_such_function", "no whole call")):
-            page = os.path.join(self.folder.name, function + ".html")
-            subprocess.run([FLOWBACK, "spikes", self.none.recording, function, "--html", page], check=False, capture_output=True)
-            self.open(page)
-            self.assertIn(words, self.text("answer"))
-            self.press("j", "k", "m", "0")
+        page = os.path.join(self.folder.name, "main.html")
+        subprocess.run([FLOWBACK, "spikes", self.none.recording, "main", "--html", page], check=True, capture_output=True)
+        self.open(page)
+        self.assertIn("only one whole call", self.text("answer"))
+        self.press("j", "k", "m", "0")
+        before = os.path.getsize(page)
+        for words, size in (([self.none.recording, "no_such_function", "--html", page], before),
+                            ([self.none.recording, "no_such_function", "--html", page + ".new"], None)):
+            done = subprocess.run([FLOWBACK, "spikes", *words], check=False, capture_output=True)
+            self.assertEqual(done.returncode, 2)
+            self.assertEqual(os.path.getsize(words[-1]) if os.path.exists(words[-1]) else None, size)
 
     def test_names_stay_names(self):
         """A name that ends the script, and others, do nothing but be shown."""

@@ -33,7 +33,7 @@ def check(flowback, recording, truth):
             assert told["causes"][0]["kind"] in ("trips", "branch"), told["causes"]
     all_names = json.loads(run(flowback, "spikes", recording, "--region", "*e*", "--json").stdout)
     assert all_names["instances"]["whole"] == truth["request"][0], "parse lies within request"
-    none = run(flowback, "spikes", recording, "--region", "nothing")
+    none = run(flowback, "spikes", recording, "--region", "nothing", status=2)
     assert "never begun" in none.stderr and "request (%d)" % truth["request"][0] in none.stderr, none
     assert "whose names the code does not tell (1)" in none.stderr, none
     some = run(flowback, "spikes", recording, "--region", "request")

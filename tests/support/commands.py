@@ -18,11 +18,38 @@ def run(words, folder, status=0):
     return done
 
 
+def why_no_core_dump(pattern="/proc/sys/kernel/core_pattern"):
+    """Why the emulator, which follows the kernel's rules, writes no core dump that can be read here; None: it does."""
+    if resource.getrlimit(resource.RLIMIT_CORE)[1] == 0:
+        return "no process may dump core here (ulimit -H -c is 0)"
+    with open(pattern, encoding="utf-8") as file:
+        name = file.read().strip()
+    folder = os.path.dirname(name)
+    if not name.startswith("|") and folder and not os.access(folder, os.W_OK):
+        return f"core dumps go to {folder}, which cannot be written to"
+    return None
+
+
+def needs_core_dump(test, told):
+    """Skips the test where this machine writes no dump, and fails it where `crash` did not find the one it wrote."""
+    if why_no_core_dump():
+        test.skipTest(why_no_core_dump())
+    test.assertTrue(told["has_core"], told["sentence"])
+
+
 def test_with_core_dumps():
-    """Runs the main program's tests, whose commands may dump cores and have a cache of their own."""
+    """Runs the main program's tests, whose commands may dump cores and have a cache of their own. Ends with 77 where
+    this machine writes no core dump: then a part of the tests was left out."""
     resource.setrlimit(resource.RLIMIT_CORE, resource.getrlimit(resource.RLIMIT_CORE)[1:] * 2)
     os.environ["FLOWBACK_CACHE"] = tempfile.mkdtemp()
     try:
-        unittest.main(argv=sys.argv[:1], verbosity=2, exit=False).result.wasSuccessful() or sys.exit(1)
+        result = unittest.main(argv=sys.argv[:1], verbosity=2, exit=False).result
     finally:
         shutil.rmtree(os.environ["FLOWBACK_CACHE"])
+    for why in sorted({why for _, why in result.skipped} - {why_no_core_dump()}):
+        print("left out:", why, flush=True)
+    if not result.wasSuccessful():
+        sys.exit(1)
+    if why_no_core_dump():
+        print("skipped in part:", why_no_core_dump(), flush=True)
+        sys.exit(77)

@@ -170,7 +170,8 @@ TEST(UnwindTable, RulesAreThoseThatReadelfPrints) {
 // Programs that are built without tables for exceptions.
 std::vector<std::string> FramePrograms() {
   std::vector<std::string> paths;
-  for (const char* name : {"frames_plain", "frames_packed", "frames_kept", "frames_large"}) {
+  for (const char* name :
+       {"frames_plain", "frames_packed", "frames_packed_before", "frames_kept", "frames_large"}) {
     const std::string path = BuildFolder() + "/tests/symbols/" + name;
     if (std::filesystem::exists(path)) paths.push_back(path);
   }
@@ -180,7 +181,7 @@ std::vector<std::string> FramePrograms() {
 TEST(UnwindTable, RulesForDebuggersTakeThePlaceOfThoseForExceptions) {
   FLOWBACK_NEEDS_READELF();
   const std::vector<std::string> paths = FramePrograms();
-  EXPECT_GE(paths.size(), 3U);
+  EXPECT_GE(paths.size(), 4U);
   for (const std::string& path : paths) {
     EXPECT_GT(CompareWithReadelf(path), 15U) << path;
     const auto file = SymbolFile::Open(path);
@@ -278,7 +279,8 @@ TEST(UnwindTable, DamagedForDebuggers) {
   for (const std::string& path : FramePrograms()) {
     std::ifstream file(path, std::ios::binary);
     const std::string sound{std::istreambuf_iterator<char>(file), {}};
-    ExpectAnswers(sound, {".debug_frame"}, *SymbolFile::Open(path));
+    const char* name = path.ends_with("_before") ? ".zdebug_frame" : ".debug_frame";
+    ExpectAnswers(sound, {name}, *SymbolFile::Open(path));
   }
 }
 

@@ -366,6 +366,7 @@ inline void CodeWriter::Stack() {
     case 2: {
       if (pushed_ == 24) break;
       ++pushed_;
+      if (Pick(2) == 0) return Bytes({0x6a, Pick(256)});
       Bytes({0x68});
       return Number(AnyNumber(), 4);
     }

@@ -100,6 +100,62 @@ TEST(ValueHistory, ASystemCallMayWriteUnlessItIsKnownNotTo) {
   EXPECT_FALSE(read.Register(1, kRcx));
 }
 
+// mov eax, 14 (rt_sigprocmask); syscall: the old mask of R10 bytes goes to RDX.
+TEST(ValueHistory, ASystemCallWritesToTheBuffersOfItsArguments) {
+  constexpr uint8_t kR10 = 10;
+  Memory memory = Word(0x7000, 1);
+  memory.merge(Word(0x7100, 2));
+  memory.merge(Word(0x7108, 3));
+  const ExecutedPath path = Code({"b80e000000", "0f05"});
+  const auto known = History(path, {{kRdx, 0x7100}, {kR10, 8}}, memory);
+  EXPECT_EQ(known.Byte(0, 0x7000), 1);
+  EXPECT_FALSE(known.Byte(0, 0x7100));
+  EXPECT_FALSE(known.Byte(0, 0x7107));
+  EXPECT_EQ(known.Byte(0, 0x7108), 3);
+  EXPECT_EQ(known.Byte(2, 0x7100), 2);
+  EXPECT_FALSE(History(path, {{kRdx, 0x7100}}, memory).Byte(0, 0x7000)) << "how much?";
+  EXPECT_FALSE(History(path, {{kR10, 8}}, memory).Byte(0, 0x7000)) << "where?";
+  EXPECT_EQ(History(path, {{kRdx, 0}, {kR10, 8}}, memory).Byte(0, 0x7100), 2) << "nowhere";
+}
+
+// mov [rsp], rcx; xor eax, eax (read); syscall; mov rax, [rsp]
+TEST(ValueHistory, AStoredValueOutlivesACallThatWritesElsewhere) {
+  const ExecutedPath path = Code({"48890c24", "31c0", "0f05", "488b0424"});
+  const auto read = [&](uint64_t buffer) {
+    return History(path, {{kRsp, 0x7000}, {kRsi, buffer}, {kRdx, 16}, {kRax, 9}}).Register(0, kRcx);
+  };
+  EXPECT_EQ(read(0x7008), 9U);
+  EXPECT_EQ(read(0x6ff0), 9U);
+  EXPECT_FALSE(read(0x7007));
+  EXPECT_FALSE(read(0x6ff1));
+}
+
+// mov eax, 9 (mmap); syscall; mov rbx, rax: the new memory is where the call says.
+TEST(ValueHistory, MemoryThatIsMappedIsNotKnownBefore) {
+  Memory memory = Word(0x7000, 1);
+  memory.merge(Word(0x100000, 2));
+  const ExecutedPath path = Code({"b809000000", "0f05", "4889c3"});
+  const auto history = History(path, {{kRbx, 0x100000}, {kRsi, 100}}, memory);
+  EXPECT_EQ(history.Byte(0, 0x7000), 1);
+  EXPECT_FALSE(history.Byte(0, 0x100000));
+  EXPECT_EQ(history.Byte(3, 0x100000), 2);
+}
+
+// mov eax, 202 (futex); syscall: waiting changes nothing, locking the first word alone.
+TEST(ValueHistory, WhatACallDoesMayDependOnItsOtherArguments) {
+  constexpr uint8_t kRdi = 7;
+  Memory memory = Word(0x7000, 1);
+  memory.merge(Word(0x7100, 2));
+  const auto futex = [&](uint64_t operation, uint64_t address) {
+    return History(Code({"b8ca000000", "0f05"}), {{kRdi, 0x7000}, {kRsi, operation}}, memory)
+        .Byte(0, address);
+  };
+  EXPECT_EQ(futex(128, 0x7000), 1);
+  EXPECT_FALSE(futex(134, 0x7000));
+  EXPECT_EQ(futex(134, 0x7100), 2);
+  EXPECT_FALSE(futex(999, 0x7100)) << "no operation that is known";
+}
+
 // nop, another thread's stores or a signal's handler, nop
 TEST(ValueHistory, WhatHappenedBetweenEndsWhatIsKnown) {
   ExecutedPath path = Code({"90", "90"});
@@ -145,10 +201,74 @@ TEST(ValueHistory, AnIndirectCallProvesItsTarget) {
   EXPECT_EQ(history.Byte(1, 0x7000), 0x02);
 }
 
-// rep stosb writes where no step says; RDTSC's result is known of no one.
-TEST(ValueHistory, RepeatedStoresEndAllMemory) {
-  const auto history = History(Code({"f3aa"}), {{kRsp, 0x7000}}, Word(0x7000, 1));
-  EXPECT_FALSE(history.Byte(0, 0x7000));
+// mov edi, 0x7100; mov ecx, 4; rep stosb. In which direction is not known.
+TEST(ValueHistory, RepeatedStoresEndTheMemoryThatTheyMayReach) {
+  Memory memory;
+  for (uint64_t address = 0x70f0; address < 0x7110; ++address) memory[address] = 5;
+  const auto unknown = History(Code({"f3aa"}), {}, memory);
+  EXPECT_FALSE(unknown.Byte(0, 0x70f0));
+  const auto known = History(Code({"bf00710000", "b904000000", "f3aa"}), {}, memory);
+  for (uint64_t address = 0x70f0; address < 0x7110; ++address)
+    EXPECT_EQ(known.Byte(2, address).has_value(), address < 0x70fd || address > 0x7103) << address;
+}
+
+ExecutedPath Converted(ExecutedPath path) {
+  path.keeps_convention = true;
+  return path;
+}
+
+// call; xor rbx, rbx; ret; nop: the function does not keep RBX as the convention asks it to.
+TEST(ValueHistory, OnlyAPathThatSaysSoKeepsRegistersInCalls) {
+  ExecutedPath path = Code({"e8fb0f0000", "4831db", "c3", "90"});
+  path.instructions[0].next = path.instructions[1].address = 0x402000;
+  path.instructions[1].next = path.instructions[2].address = 0x402003;
+  path.instructions[2].next = path.instructions[3].address = kCode + 5;
+  path.instructions[3].next = path.end_address = kCode + 6;
+  const auto proven = History(path, {{kRbx, 0}, {5, 77}});
+  EXPECT_EQ(proven.Register(0, 5), 77U);
+  EXPECT_FALSE(proven.Register(0, kRbx));
+  EXPECT_EQ(History(Converted(path), {{kRbx, 0}}).Register(0, kRbx), 0U);
+  // What it keeps contradicts what it computes.
+  EXPECT_TRUE(History(Converted(path), {{kRbx, 1}}).contradiction());
+}
+
+using Write = LastWrite::Kind;
+
+// mov [rsp], cl; mov [rsp+1], cl; ...: no store alone wrote the whole word.
+TEST(LastWrite, StoresOfOneStayInAFunctionMakeAWord) {
+  const ExecutedPath path =
+      Code({"48c7042401000000", "880c24", "884c2401", "884c2402", "884c2403", "90"});
+  const auto history = History(path, {{kRsp, 0x7000}});
+  const LastWrite four =
+      history.LastWriteTo(6, {.address = 0x7000, .value = {}, .bytes = 4}, false);
+  EXPECT_EQ(four.kind, Write::kStored);
+  EXPECT_EQ(four.instruction, 4U);
+  const LastWrite eight = history.LastWriteTo(6, {.address = 0x7000, .value = {}}, false);
+  EXPECT_EQ(eight.kind, Write::kStored) << "a part may have changed nothing";
+  EXPECT_EQ(eight.instruction, 0U);
+  EXPECT_EQ(history.LastWriteTo(6, {.address = 0x7100, .value = {}}, false).kind, Write::kNone);
+}
+
+// mov [rbx], rdx; mov rbx, rsi; mov [rsp+8], rcx: only the first may have written to the word.
+TEST(LastWrite, WhoAloneMayHaveWritten) {
+  const auto history = History(Code({"488913", "4889f3", "48894c2408"}), {{kRsp, 0x7000}});
+  const StoredValue word{.address = 0x7000, .value = {}};
+  const LastWrite only = history.OnlyWriteTo(0, 3, word, false, {});
+  EXPECT_EQ(only.kind, Write::kStored);
+  EXPECT_EQ(only.instruction, 0U);
+  EXPECT_EQ(history.OnlyWriteTo(1, 3, word, false, {}).kind, Write::kNone);
+  const auto spare = [](uint64_t address) { return address == kCode; };
+  EXPECT_EQ(history.OnlyWriteTo(0, 3, word, false, spare).kind, Write::kNone);
+  // A call between two that may have: mov [rbx], rdx; syscall (any); mov [rbx], rdx; mov rbx, rsi
+  const auto two = History(Code({"488913", "0f05", "488913", "4889f3"}), {{kRsp, 0x7000}});
+  EXPECT_EQ(two.OnlyWriteTo(0, 4, word, false, {}).kind, Write::kOther);
+}
+
+// movups [rsp], xmm0; and one that covers half of the word
+TEST(LastWrite, AVectorWritesAllThatItCovers) {
+  const auto history = History(Code({"0f110424", "90"}), {{kRsp, 0x7000}});
+  EXPECT_EQ(history.LastWriteTo(2, {.address = 0x7008, .value = 5}, false).kind, Write::kStored);
+  EXPECT_EQ(history.LastWriteTo(2, {.address = 0x700c, .value = 5}, false).kind, Write::kNone);
 }
 
 // mov eax, 5 where the state says 6

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <optional>
 #include <vector>
 
 #include "decode/instruction/effects.h"
@@ -63,6 +64,40 @@ TEST(MachinesHistory, ACallOf32BitCodeKeepsRegistersAndMemory) {
   EXPECT_FALSE(read.Register(0, 1)) << "read() writes to memory";
 }
 
+// call; then INT 80h, which flows leave out: mov eax, 4 (write); call +0; ...; mov edx, [esp]
+TEST(MachinesHistory, ACallByATrapThatNoFlowHas) {
+  ExecutedPath path =
+      PathOf(CodeMode::kX86_32, {{0x89, 0x0c, 0x24}, {0xb8, 4, 0, 0, 0}, {0x8b, 0x14, 0x24}});
+  const uint64_t trap = path.instructions[2].address;
+  path.instructions[1].then_traps = true;
+  path.instructions[2].address += 2;
+  path.instructions[2].next += 2;
+  path.end_address += 2;
+  const auto write = HistoryFrom(path, {{4, 0x7000}, {2, 9}, {3, 5}});
+  EXPECT_EQ(path.instructions[1].next, trap);
+  EXPECT_EQ(write.Register(0, 1), 9U);
+  EXPECT_TRUE(write.MakesCall(1));
+  EXPECT_FALSE(write.MakesCall(0));
+  EXPECT_EQ(write.CallRegister(1, 0), 4U) << "its number";
+  EXPECT_EQ(write.CallRegister(1, 3), 5U);
+  EXPECT_FALSE(write.CallResult(1));
+  path.instructions[1].then_traps = false;
+  EXPECT_FALSE(HistoryFrom(path, {{4, 0x7000}, {2, 9}}).Register(0, 1)) << "a hole in the flow";
+}
+
+// push 4; push 0x1234, as 32-bit code does
+TEST(MachinesHistory, APushedNumberIsAWord) {
+  const auto history = HistoryFrom(
+      PathOf(CodeMode::kX86_32, {{0x6a, 0xfe}, {0x68, 0x34, 0x12, 0, 0}}), {{4, 0x7000}});
+  EXPECT_EQ(history.Register(1, 4), 0x7004U);
+  EXPECT_EQ(history.Register(0, 4), 0x7008U);
+  EXPECT_EQ(history.Byte(2, 0x7004), 0xfe);
+  EXPECT_EQ(history.Byte(2, 0x7007), 0xff);
+  EXPECT_EQ(history.OwnWord(2, 0x7004, 4), 0xfffffffeU);
+  EXPECT_EQ(history.OwnWord(2, 0x7000, 4), 0x1234U);
+  EXPECT_FALSE(history.OwnWord(2, 0x7008, 4));
+}
+
 // mov eax, [ecx - 16], where the address wraps around; what a PUSHA stores is not followed.
 TEST(MachinesHistory, AddressesOf32BitCodeWrap) {
   const auto wraps =
@@ -104,9 +139,23 @@ TEST(MachinesHistory, WhatAFaultMayHaveLoadedOrStoredIsNotKnownBefore) {
   EXPECT_EQ(store.Register(0, 1), 5U);
 }
 
-// paciasp; dc zva, x0
+// mov x1, x2; dc zva, x0: a block of a size that the processor says
+TEST(MachinesHistory, AZeroedBlockIsNotKnownBefore) {
+  ExecutedPath path = ArmPath({0xaa0203e1, 0xd50b7420});
+  KnownState state{.point = 2, .registers = {{0, 0x7040}, {1, 5}}};
+  state.memory = [](uint64_t) { return std::optional<uint8_t>(0); };
+  const auto history =
+      ValueHistory::Of(path, {.states = {state}, .is_private = {}, .constant = {}});
+  EXPECT_EQ(history.Register(0, 2), 5U);
+  EXPECT_FALSE(history.Byte(0, 0x7000));
+  EXPECT_FALSE(history.Byte(0, 0x77ff));
+  EXPECT_EQ(history.Byte(0, 0x6fff), 0);
+  EXPECT_EQ(history.Byte(0, 0x7800), 0);
+}
+
+// paciasp; xpaci x0, ...
 TEST(MachinesHistory, WhatHasNoExactStepsLeavesNothingKnown) {
-  for (const uint32_t word : {0xd503233fU, 0xd50b7420U, 0xd500401fU, 0x1e7e0000U}) {
+  for (const uint32_t word : {0xd503233fU, 0xd500401fU, 0x1e7e0000U}) {
     const auto history = HistoryFrom(ArmPath({word}), {{30, 5}, {3, 6}});
     EXPECT_FALSE(history.Register(0, 30)) << std::hex << word;
   }

@@ -216,7 +216,8 @@ bool X86StepMaker::MakeControl() {
       MakeReturn();
       return true;
     case ZYDIS_MNEMONIC_PUSH:
-      MakePush(Read(0), Bits(0) < 32 ? Bits(0) : bits_);
+      // A number of one byte is pushed as a word.
+      MakePush(Read(0), decoded_.instruction.operand_width == 16 ? 16 : bits_);
       return true;
     case ZYDIS_MNEMONIC_POP: {
       const StepOperand value = MakePop(Bits(0));

@@ -55,7 +55,9 @@ struct RecordFiles {
   bool keep_images = true;
   std::string image_store;
   uint64_t image_store_bytes = uint64_t{256} << 20;
-  // When the output can't be written any more: kill the program, which else runs on untraced.
+  // End the program with the recording: kill it when the output can't be written any more, and send
+  // it SIGTERM, five seconds later SIGKILL, when a limit ends the recording. Else it runs on
+  // untraced.
   bool kill_on_failure = false;
 };
 
@@ -228,6 +230,23 @@ struct RecordOptions {
   std::function<void(const RecordProgress&)> on_progress;
 };
 
+// What ended a recording.
+enum class StopReason : uint8_t {
+  kProgramEnded,
+  kMaxInstructions,
+  kDuration,
+  kFileSize,
+  kSignal,        // to the recorder
+  kOutputFailed,  // it could not be written any more
+  kControl,       // RecordDirection::control said so
+};
+
+// One of RecordLimits.
+constexpr bool IsLimit(StopReason reason) {
+  return reason == StopReason::kDuration || reason == StopReason::kFileSize ||
+         reason == StopReason::kMaxInstructions;
+}
+
 // How far a recording is.
 struct RecordProgress {
   std::chrono::nanoseconds elapsed{0};
@@ -238,6 +257,7 @@ struct RecordProgress {
   uint64_t losses = 0;       // places where the flow is not known
   bool interrupted = false;  // Ctrl-C was left to the program, which still runs
   bool complete = false;     // the recording is, and the program still runs
+  StopReason stop_reason = StopReason::kProgramEnded;  // what ended it, if anything did
   // Processes that the program started and that run though it has ended: they are recorded until
   // they end.
   uint64_t left_running = 0;
@@ -253,17 +273,6 @@ struct RecordedThread {
   int32_t tid = -1;
   uint64_t bytes = 0;  // of its trace stream
   FlowDigest digest;
-};
-
-// What ended a recording.
-enum class StopReason : uint8_t {
-  kProgramEnded,
-  kMaxInstructions,
-  kDuration,
-  kFileSize,
-  kSignal,        // to the recorder
-  kOutputFailed,  // it could not be written any more
-  kControl,       // RecordDirection::control said so
 };
 
 // What a program asked the emulator for and the emulator does otherwise than the kernel: the

@@ -26,6 +26,9 @@
 
 namespace flowback {
 
+class CallJudge;   // decode/call_change.h
+struct OverCalls;  // decode/call_change.h
+
 // Belongs to one thread, which may use other readers of the same decoder in between. The decoder
 // and the input must outlive it, and the states.
 class FlowReader {
@@ -45,11 +48,17 @@ class FlowReader {
   // and has done nothing. REQUIRES: `offset` is before the stream's end, and up to there nothing
   // changes of who runs.
   virtual std::optional<uint64_t> ReadOver(uint64_t, ExecutionConsumer&) { return std::nullopt; }
-  // Which blocks were executed in all that has been read over since the last time, and about how
-  // many instructions in each. It takes as long as there are different paths through the code, so
-  // it is better asked seldom. A Return to before the first packet forgets them.
-  using BlockUses =
-      std::function<void(const BlockTable& table, uint32_t block, uint64_t instructions)>;
+  // From now on ReadOver also finds out what the flow does to the thread's call stack. The judge is
+  // asked until another one, or null, takes its place.
+  virtual void FollowCalls(CallJudge*) {}
+  // What the last ReadOver did to it. False: it is not known.
+  virtual bool TakeCalls(OverCalls&) { return false; }
+  // Which blocks were executed in all that has been read over since the last time, about how many
+  // instructions in each, and the ways in which they were left (step_way, added up). It takes as
+  // long as there are different paths through the code, so it is better asked seldom. A Return to
+  // before the first packet forgets them.
+  using BlockUses = std::function<void(const BlockTable& table, uint32_t block,
+                                       uint64_t instructions, uint8_t ways)>;
   virtual void TakeUses(const BlockUses&) {}
   // What comes is told as if all before had been. Behind a ReadOver it is not until something has
   // been read in full: then what is told is wrong until a Return to a place before.

@@ -108,6 +108,8 @@ class TraceSource {
   // Its streams hold samples: between them is flow that was not recorded (UnknownFlow), so counts
   // are lower bounds, and no call's begin or end need be there.
   virtual bool samples() const { return false; }
+  // Why no flow follows from its streams, which then have no decoder; empty: it does.
+  virtual std::string_view WhyNoFlow() const { return {}; }
   // The settings it was recorded with, those that are known in text and all in JSON, in their
   // order.
   virtual std::vector<TraceSetting> Settings() const = 0;

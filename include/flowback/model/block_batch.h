@@ -61,6 +61,15 @@ struct BlockStep {
   bool taken() const { return (value & 1) != 0; }
 };
 
+// How an execution of a block was left, as one bit. Several ways are added up.
+namespace step_way {
+inline constexpr uint8_t kOn = 1;      // behind it
+inline constexpr uint8_t kTaken = 2;   // its last instruction transferred control, or the flow
+                                       // stopped there
+inline constexpr uint8_t kMiddle = 4;  // before its last instruction, as by an interrupt
+}  // namespace step_way
+constexpr uint8_t WayOf(bool taken) { return taken ? step_way::kTaken : step_way::kOn; }
+
 // How many instructions a step's block has, 1 to 256, in a byte.
 struct StepCount {
   uint8_t less_one = 0;

@@ -222,6 +222,7 @@ class CallStack {
 
  private:
   friend class CallStackArchive;  // replay/calls/call_stack_archive.h
+  friend class StackLeaper;       // replay/calls/stack_leap.h
   class Impl;
   std::unique_ptr<Impl> impl_;
 };

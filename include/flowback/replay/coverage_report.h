@@ -129,6 +129,10 @@ struct CoverageChoice {
   std::function<bool(const ObjectId& object)> object;
   std::function<bool(const StaticFunction& function)> function;
   std::function<bool(const std::string& source_file)> source;
+  // Lines that are not counted, and lines whose branches are not. A function whose first line is
+  // not counted is not, either. Both may be empty.
+  std::function<bool(const std::string& source_file, uint32_t line)> excludes_line;
+  std::function<bool(const std::string& source_file, uint32_t line)> excludes_branches;
 };
 
 // What a report is made of.

@@ -32,6 +32,8 @@
 
 namespace flowback {
 
+class CallJudge;  // decode/call_change.h
+
 // The flow of one stay in one segment.
 struct FlowShare {
   const Stream* stream = nullptr;
@@ -99,6 +101,12 @@ class FlowIndex {
     // One block in so many is counted for the profiles. (A prime number by default: loops whose
     // blocks come round at that pace are rare.)
     unsigned sample = 17;
+    // If not null, the first pass also finds out what the flow does to call stacks, which makes the
+    // first stack a short wait (replay/calls/kept_stacks.h). It must outlive the pass.
+    CallJudge* calls = nullptr;
+    // The pass also notes which blocks executed in each segment (replay/flow/segment_steps.h). An
+    // index from the cache does not tell that.
+    bool steps = false;
   };
   static constexpr uint64_t kSegmentBytes = uint64_t{128} << 10;
   static constexpr uint64_t kMostSegments = 8192;
@@ -152,6 +160,8 @@ class FlowIndex {
 
  private:
   friend class IndexSpaces;  // replay/flow/index_spaces.h
+  friend class IndexCalls;   // replay/flow/share_calls.h
+  friend class IndexSteps;   // replay/flow/segment_steps.h
   class Impl;
   explicit FlowIndex(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;

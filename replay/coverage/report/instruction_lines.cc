@@ -5,6 +5,12 @@
 
 namespace flowback {
 
+bool LeadsToFunction(const StaticCode& code, const StaticInstruction& at) {
+  if (at.kind == InstructionClass::kCall) return true;
+  if (at.kind != InstructionClass::kJump && at.kind != InstructionClass::kConditional) return false;
+  return code.FunctionAt(at.target) != code.FunctionAt(at.address);
+}
+
 std::string TextOfInstruction(Disassembler& disassembler, const ObjectImage& image,
                               const StaticInstruction& at) {
   uint8_t bytes[16] = {};
@@ -25,6 +31,7 @@ void ForEachInstruction(const ObjectCoverage& object, const FunctionCoverage& fu
                            .times = object.times[i],
                            .state = object.StateOf(object.times[i], i),
                            .text = {},
+                           .leads_to = {},
                            .at = object.places[i]};
       line.scope = object.scopes[i];
       line.may_be_unseen = object.unknown[i];
@@ -32,6 +39,9 @@ void ForEachInstruction(const ObjectCoverage& object, const FunctionCoverage& fu
       if (at.kind == InstructionClass::kJump || at.kind == InstructionClass::kConditional)
         line.target = at.target;
       line.text = TextOfInstruction(disassembler, *object.image, at);
+      const StaticFunction* target =
+          LeadsToFunction(*object.code, at) ? object.code->FunctionAt(at.target) : nullptr;
+      if (target != nullptr && target->begin == at.target) line.leads_to = target->name;
       const auto branch =
           std::ranges::lower_bound(object.branches, at.address, {}, &BranchCoverage::address);
       if (branch != object.branches.end() && branch->address == at.address) line.branch = &*branch;

@@ -14,7 +14,8 @@ struct InstructionLine {
   uint64_t address = 0;
   uint64_t times = 0;
   Executed state = Executed::kNo;
-  std::string text;  // "jne 0x401005"
+  std::string text;      // "jne 0x401005"
+  std::string leads_to;  // the function that it calls, or jumps to from its own; empty: none
   SourceLine at;
   const BranchCoverage* branch = nullptr;  // null: no conditional branch
   uint64_t target = 0;                     // of a direct jump or conditional branch; else 0
@@ -23,6 +24,8 @@ struct InstructionLine {
   bool may_be_unseen = false;              // ObjectCoverage::unknown
 };
 
+// Returns whether the instruction leads out of its function: what it leads to has a name then.
+bool LeadsToFunction(const StaticCode& code, const StaticInstruction& at);
 // Returns the instruction's text, such as "jne 0x401005".
 std::string TextOfInstruction(Disassembler& disassembler, const ObjectImage& image,
                               const StaticInstruction& at);

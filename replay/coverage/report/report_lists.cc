@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <tuple>
 #include <utility>
 
 #include "base/path_text.h"
@@ -22,7 +23,8 @@ const ObjectCoverage* MainObject(const CoverageReport& report) {
   for (const ObjectCoverage& object : report.objects) {
     if (object.code == nullptr || object.counts->instructions.empty()) continue;
     const auto rank = [&](const ObjectCoverage& each) {
-      return std::pair(!IsLibrary(each), each.shares.instructions.executed);
+      return std::tuple(!IsLibrary(each), each.shares.lines.total != 0,
+                        each.shares.instructions.executed);
     };
     if (best == nullptr || rank(object) > rank(*best)) best = &object;
   }

@@ -27,8 +27,9 @@ struct ReportedBranch {
   uint64_t times() const { return branch->taken + branch->not_taken; }
 };
 
-// Returns the object that the report is mainly about: the program rather than a library. Returns
-// null if no object executed.
+// Returns the object that the report is mainly about: a program rather than a library, and one
+// whose source lines are known rather than the make or ctest that started it. Returns null if no
+// object executed.
 const ObjectCoverage* MainObject(const CoverageReport& report);
 
 // Returns the functions that were not seen to execute, by object and address. `of` limits them to

@@ -6,13 +6,12 @@
 // LLVM is asked for whole compile units, never for single addresses: a unit's line table and its
 // tree of inlined calls become the flat tables of dwarf_file.h, and look-ups are done on those.
 // Every error that LLVM can report comes to Note(), so that damage costs as few lines as it can.
-// Two things LLVM takes on trust are checked here: the size that a compressed section claims to
-// unpack to, and whether addresses lie in code at all (the linker leaves 0 or -1 in the tables of
-// functions that it dropped).
+// Two things LLVM takes on trust are checked: the size that a compressed section claims to
+// unpack to (opened_object.h), and whether addresses lie in code at all (the linker leaves 0 or -1
+// in the tables of functions that it dropped).
 #include <llvm/DebugInfo/DWARF/DWARFContext.h>
 #include <llvm/DebugInfo/DWARF/DWARFDebugLine.h>
 #include <llvm/DebugInfo/DWARF/DWARFUnit.h>
-#include <llvm/Object/ELFObjectFile.h>
 #include <llvm/Support/FileSystem.h>
 #include <llvm/Support/MD5.h>
 #include <llvm/Support/MemoryBuffer.h>
@@ -30,6 +29,7 @@
 #include <utility>
 
 #include "base/sanitized.h"
+#include "replay/symbols/dwarf/opened_object.h"
 #include "replay/symbols/dwarf_wire.h"
 
 namespace flowback::symbols {
@@ -45,85 +45,15 @@ using FileLineInfoKind = llvm::DILineInfoSpecifier::FileLineInfoKind;
 constexpr size_t kMaxProblems = 4;
 constexpr unsigned kMaxDepth = 10'000;  // of nested DIEs; real ones stay below a hundred
 
-// What all compressed sections of a file may unpack to, and what reading it may take in memory, in
-// proportion to the file. Debug sections shrink to a third; the tables of strings and lines, which
-// repeat themselves most, to a tenth. LLVM itself, mapped, is some 200 MB.
-constexpr uint64_t kFreeUnpacked = uint64_t{64} << 20;
-constexpr uint64_t kMostUnpackedPerByte = 16;
+// What reading a file may take in memory, in proportion to it. LLVM itself, mapped, is some 200 MB.
 constexpr uint64_t kFreeMemory = uint64_t{1} << 30;
 constexpr uint64_t kMostMemoryPerByte = 40;
-
-uint64_t LittleEndian(const char* data, size_t width) {
-  uint64_t value = 0;
-  std::memcpy(&value, data, width);
-  return value;
-}
-
-// What a section unpacks to, by its header; 0: it is not compressed.
-std::optional<uint64_t> UnpackedSize(const llvm::object::ELFSectionRef& section, bool is_64_bit) {
-  if ((section.getFlags() & llvm::ELF::SHF_COMPRESSED) == 0) return 0;
-  Expected<StringRef> contents = section.getContents();
-  if (!contents) {
-    llvm::consumeError(contents.takeError());
-    return std::nullopt;
-  }
-  if (contents->size() < (is_64_bit ? 24U : 12U)) return std::nullopt;
-  return LittleEndian(contents->data() + (is_64_bit ? 8 : 4), is_64_bit ? 8 : 4);
-}
-
-using Object = llvm::object::ELFObjectFileBase;
-
-struct OpenedObject {
-  std::unique_ptr<llvm::MemoryBuffer> bytes;
-  std::unique_ptr<llvm::object::ObjectFile> file;
-  const Object* elf = nullptr;
-};
-
-bool SectionsAreSane(const Object& elf, std::string& problem) {
-  uint64_t rest = kFreeUnpacked + kMostUnpackedPerByte * elf.getData().size();
-  for (const llvm::object::ELFSectionRef section : elf.sections()) {
-    const std::optional<uint64_t> size = UnpackedSize(section, elf.getBytesInAddress() == 8);
-    if (!size) {
-      problem = "a compressed section's header is damaged";
-      return false;
-    }
-    if (*size > rest) {
-      problem = "its compressed sections unpack to more than " +
-                std::to_string(kMostUnpackedPerByte) +
-                " times the file's size: it is damaged or made to fill the memory, and not read";
-      return false;
-    }
-    rest -= *size;
-  }
-  return true;
-}
-
-bool Open(const std::string& path, OpenedObject& opened, std::string& problem) {
-  auto bytes = llvm::MemoryBuffer::getFile(path, false, false);
-  if (!bytes) {
-    problem = bytes.getError().message();
-    return false;
-  }
-  opened.bytes = std::move(*bytes);
-  auto file = llvm::object::ObjectFile::createELFObjectFile(opened.bytes->getMemBufferRef());
-  if (!file) {
-    problem = llvm::toString(file.takeError());
-    return false;
-  }
-  opened.file = std::move(*file);
-  opened.elf = llvm::dyn_cast<Object>(opened.file.get());
-  if (opened.elf == nullptr || !opened.elf->isLittleEndian()) {
-    problem = "not a little-endian ELF file";
-    return false;
-  }
-  return SectionsAreSane(*opened.elf, problem);
-}
 
 // LLVM opens split files itself; this looks at them first.
 bool IsSane(const std::string& path) {
   OpenedObject opened;
   std::string problem;
-  return Open(path, opened, problem);
+  return OpenObject(path, opened, problem);
 }
 
 class Reader {
@@ -131,14 +61,18 @@ class Reader {
   // False, with the reason in `problem`, when there is nothing to read.
   bool Open(const DwarfRequest& request, std::string& problem) {
     request_ = request;
-    if (!symbols::Open(request.path, object_, problem)) return false;
+    if (!OpenObject(request.path, object_, problem)) return false;
     for (const llvm::object::ELFSectionRef section : object_.elf->sections())
       if ((section.getFlags() & llvm::ELF::SHF_EXECINSTR) != 0)
         code_.emplace_back(section.getAddress(), section.getAddress() + section.getSize());
     const auto note = [this](Error error) { Note(std::move(error)); };
-    context_ = llvm::DWARFContext::create(*object_.file,
-                                          llvm::DWARFContext::ProcessDebugRelocations::Ignore,
-                                          nullptr, PackageFile(), note, note);
+    package_ = PackageFile();
+    using Relocations = llvm::DWARFContext::ProcessDebugRelocations;
+    context_ = object_.sections.empty()
+                   ? llvm::DWARFContext::create(*object_.file, Relocations::Ignore, nullptr,
+                                                package_, note, note)
+                   : llvm::DWARFContext::create(object_.sections, object_.elf->getBytesInAddress(),
+                                                true, note, note);
     return context_ != nullptr;
   }
 
@@ -165,6 +99,8 @@ class Reader {
     if (number >= units_.size()) return info;
     DWARFUnit& unit = *units_[number];
     info.is_split = unit.getDWOId().has_value();
+    if (info.is_split) info.split_file = package_.empty() ? SplitFile(unit) : package_;
+    if (info.is_split && package_.empty()) info.split_name = SplitName(unit);
     AddLines(unit, info);
     AddSubroutines(unit, info);
     return info;
@@ -284,24 +220,32 @@ class Reader {
     }
   }
 
-  // Where a split unit's file may lie beside the folder that it was compiled in.
-  std::string SplitFile(DWARFUnit& unit) {
-    const DWARFDie die = unit.getUnitDIE();
-    const std::string name = llvm::dwarf::toString(
-        die.find({llvm::dwarf::DW_AT_dwo_name, llvm::dwarf::DW_AT_GNU_dwo_name}), "");
-    if (name.empty()) return {};
-    const std::string folder = llvm::dwarf::toString(die.find(llvm::dwarf::DW_AT_comp_dir), "");
-    llvm::SmallString<128> as_compiled;
-    if (llvm::sys::path::is_relative(name)) as_compiled = folder;
-    llvm::sys::path::append(as_compiled, name);
-    std::vector<std::string> places = {std::string(as_compiled)};
+  static std::string DwoName(DWARFUnit& unit) {
+    return llvm::dwarf::toString(
+        unit.getUnitDIE().find({llvm::dwarf::DW_AT_dwo_name, llvm::dwarf::DW_AT_GNU_dwo_name}), "");
+  }
+  // The path of a split unit's file, as the compiler wrote it; empty: it names none.
+  static std::string SplitName(DWARFUnit& unit) {
+    const std::string name = DwoName(unit);
+    if (name.empty() || !llvm::sys::path::is_relative(name)) return name;
+    llvm::SmallString<128> path(
+        llvm::dwarf::toString(unit.getUnitDIE().find(llvm::dwarf::DW_AT_comp_dir), ""));
+    llvm::sys::path::append(path, name);
+    return std::string(path);
+  }
+  // Where a split unit's file lies: there, or beside the folder that it was compiled in.
+  std::string SplitFile(DWARFUnit& unit) const {
+    const std::string as_compiled = SplitName(unit), name = DwoName(unit);
+    std::vector<std::string> places = {as_compiled};
     for (const std::string& beside : {request_.program_path, request_.path}) {
       const std::string parent = llvm::sys::path::parent_path(beside).str() + "/";
       places.push_back(parent + name);
       places.push_back(parent + llvm::sys::path::filename(name).str());
     }
+    llvm::SmallString<128> normal(as_compiled);
+    llvm::sys::path::remove_dots(normal, true);
     for (const std::string& root : request_.folders)
-      places.push_back(root + "/" + std::string(as_compiled));
+      places.push_back(root + "/" + std::string(normal));
     for (const std::string& place : places)
       if (llvm::sys::fs::exists(place) && IsSane(place)) return place;
     return {};
@@ -375,6 +319,7 @@ class Reader {
   DwarfRequest request_;
   OpenedObject object_;
   std::vector<std::pair<uint64_t, uint64_t>> code_;
+  std::string package_;  // the .dwp, which LLVM looks at alone; empty: there is none
   std::unique_ptr<llvm::DWARFContext> context_;
   std::vector<DWARFUnit*> units_;
   Numbers numbers_;  // of the unit being read

@@ -38,4 +38,9 @@ std::string BranchWords(uint64_t taken, uint64_t not_taken) {
   return fmt::format("taken {}, not {}", taken, not_taken);
 }
 
+std::string TextWords(const InstructionLine& line) {
+  return line.leads_to.empty() ? line.text
+                               : fmt::format("{} <{}>", line.text, Printable(line.leads_to));
+}
+
 }  // namespace flowback

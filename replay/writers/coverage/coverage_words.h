@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "flowback/replay/coverage_report.h"
+#include "replay/coverage/report/instruction_lines.h"
 
 namespace flowback {
 
@@ -23,5 +24,8 @@ std::string CountWords(uint64_t times, Executed state);
 // Returns both directions' counts, such as "taken 3, not 4" or "always taken, 3"; empty for a
 // branch that was never reached.
 std::string BranchWords(uint64_t taken, uint64_t not_taken);
+
+// "call 0x401040 <main>".
+std::string TextWords(const InstructionLine& line);
 
 }  // namespace flowback

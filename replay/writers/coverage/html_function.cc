@@ -46,9 +46,10 @@ class HtmlFunction {
     const bool one_way = branches && WentOneWay(line.branch->taken, line.branch->not_taken);
     const std::string words =
         branches ? BranchWords(line.branch->taken, line.branch->not_taken) : std::string();
-    text_ += fmt::format("<span class={}>{:>12}  {:x}  {}{}{}</span>",
-                         HtmlClassOf(line.state, one_way), CountWords(line.times, line.state),
-                         line.address, Xml(line.text), words.empty() ? "" : "   \u2192 ", words);
+    text_ +=
+        fmt::format("<span class={}>{:>12}  {:x}  {}{}{}</span>", HtmlClassOf(line.state, one_way),
+                    CountWords(line.times, line.state), line.address, Xml(TextWords(line)),
+                    words.empty() ? "" : "   \u2192 ", words);
     row_of_.emplace(line.address, rows_);
     if (line.target != 0)
       branches_.push_back(

@@ -47,7 +47,7 @@ class Annotator {
       if (line.at != last && line.at.line != 0) WriteSource(line.at);
       last = line.at;
       std::string text = fmt::format("{:>14}   {:x}   {}", CountWords(line.times, line.state),
-                                     line.address, line.text);
+                                     line.address, TextWords(line));
       const std::string branch =
           line.branch == nullptr ? "" : BranchWords(line.branch->taken, line.branch->not_taken);
       if (!branch.empty()) text = fmt::format("{:<64}  {}", text, branch);

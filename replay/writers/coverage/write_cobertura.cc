@@ -11,6 +11,7 @@
 #include "flowback/writers.h"
 #include "replay/coverage/report/by_source.h"
 #include "replay/writers/coverage/coverage_words.h"
+#include "replay/writers/coverage/source_names.h"
 #include "replay/writers/text/xml.h"
 #include "replay/writers/writers.h"
 
@@ -44,14 +45,18 @@ struct Rates {
 class CoberturaWriter {
  public:
   CoberturaWriter(const CoverageView& view, TextSink& sink)
-      : view_(view), sink_(sink), files_(BySource(view.report)) {}
+      : view_(view), sink_(sink), names_(view.names_under), files_(BySource(view.report)) {
+    std::erase_if(files_, [&](const CoveredFile& file) {
+      return !SourceNames::NamesFile(view.report.files[file.file]);
+    });
+  }
 
   void Write() {
     Rates all;
     std::map<std::string, std::vector<const CoveredFile*>> packages;
     for (const CoveredFile& file : files_) {
       all.Add(file.shares);
-      const std::string& path = view_.report.files[file.file];
+      const std::string path = NameOf(file);
       const size_t slash = path.rfind('/');
       packages[slash == std::string::npos ? "." : path.substr(0, slash)].push_back(&file);
     }
@@ -62,7 +67,7 @@ class CoberturaWriter {
         "branches-valid=\"{}\" complexity=\"0\" version=\"flowback\" timestamp=\"{}\">\n"
         "<sources><source>{}</source></sources>\n<packages>\n",
         all.Attributes(), all.lines_covered, all.lines, all.branches_covered, all.branches,
-        view_.date, Xml(view_.source_root.empty() ? "/" : view_.source_root));
+        view_.date, Xml(view_.names_under.empty() ? "/" : view_.names_under));
     for (const auto& [folder, files] : packages) WritePackage(folder, files);
     out() += "</packages>\n</coverage>\n";
     sink_.Commit();
@@ -70,6 +75,9 @@ class CoberturaWriter {
 
  private:
   std::string& out() { return sink_.buffer(); }
+  std::string NameOf(const CoveredFile& file) const {
+    return names_.NameOf(view_.report.files[file.file]);
+  }
 
   void WritePackage(const std::string& folder, const std::vector<const CoveredFile*>& files) {
     Rates rates;
@@ -83,7 +91,7 @@ class CoberturaWriter {
   void WriteClass(const CoveredFile& file) {
     Rates rates;
     rates.Add(file.shares);
-    const std::string& path = view_.report.files[file.file];
+    const std::string path = NameOf(file);
     out() += fmt::format("<class name=\"{}\" filename=\"{}\" {} complexity=\"0\">\n<methods>\n",
                          Xml(LastPart(path)), Xml(path), rates.Attributes());
     for (const CoveredFunction& function : file.functions)
@@ -126,6 +134,7 @@ class CoberturaWriter {
 
   const CoverageView& view_;
   TextSink& sink_;
+  SourceNames names_;
   std::vector<CoveredFile> files_;
 };
 

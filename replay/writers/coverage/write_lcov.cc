@@ -3,6 +3,12 @@
 //
 // What is not known, as trace was lost there, is neither 0 nor left out silently: it stands in
 // comments, which readers pass over.
+//
+// lcov 2 refuses a tracefile that contradicts itself: a line was executed exactly if one of its
+// branches went one way or the other. In real code the two differ: a line may have the code of two
+// functions, and in optimised code a branch may be counted where its line does not begin. So a line
+// counts as executed once where its branch was, and the branches of a line of which others executed
+// are left out, which a comment says.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,6 +16,7 @@
 
 #include "flowback/writers.h"
 #include "replay/coverage/report/by_source.h"
+#include "replay/writers/coverage/source_names.h"
 #include "replay/writers/text/printable.h"
 #include "replay/writers/writers.h"
 
@@ -18,11 +25,14 @@ namespace {
 
 class LcovWriter {
  public:
-  LcovWriter(const CoverageView& view, TextSink& sink) : view_(view), sink_(sink) {}
+  LcovWriter(const CoverageView& view, TextSink& sink)
+      : view_(view), sink_(sink), names_(view.names_under) {}
 
   void Write() {
     for (const CoveredFile& file : BySource(view_.report)) {
-      out() += fmt::format("TN:\nSF:{}\n", Printable(view_.report.files[file.file]));
+      const std::string& path = view_.report.files[file.file];
+      if (!SourceNames::NamesFile(path)) continue;
+      out() += fmt::format("TN:\nSF:{}\n", Printable(names_.NameOf(path)));
       WriteFunctions(file);
       WriteBranches(file);
       WriteLines(file);
@@ -56,16 +66,31 @@ class LcovWriter {
     out() += data + fmt::format("FNF:{}\nFNH:{}\n", found, hit);
   }
 
+  static bool WasReached(const CoveredBranch& branch) {
+    return branch.taken + branch.not_taken != 0;
+  }
+  static bool HasReachedBranch(const CoveredLine& line) {
+    return std::ranges::any_of(line.branches, WasReached);
+  }
+  static uint64_t TimesOf(const CoveredLine& line) {
+    return HasReachedBranch(line) ? std::max<uint64_t>(line.times, 1) : line.times;
+  }
+
   void WriteBranches(const CoveredFile& file) {
     size_t found = 0;
     size_t hit = 0;
     for (const CoveredLine& line : file.lines) {
+      if (line.branches.empty()) continue;
+      if (line.times != 0 && !HasReachedBranch(line)) {
+        out() += fmt::format("# never reached: {} branches of line {}\n", line.branches.size(),
+                             line.line);
+        continue;
+      }
       for (size_t i = 0; i < line.branches.size(); ++i) {
         const CoveredBranch& branch = line.branches[i];
-        const bool reached = branch.taken + branch.not_taken != 0;
-        if (!reached && line.state == Executed::kUnknown) continue;
+        if (!WasReached(branch) && line.state == Executed::kUnknown) continue;
         const auto times = [&](uint64_t direction) {
-          return reached ? std::to_string(direction) : "-";
+          return WasReached(branch) ? std::to_string(direction) : "-";
         };
         out() += fmt::format("BRDA:{0},{1},0,{2}\nBRDA:{0},{1},1,{3}\n", line.line, i,
                              times(branch.taken), times(branch.not_taken));
@@ -85,14 +110,16 @@ class LcovWriter {
         continue;
       }
       ++found;
-      hit += line.state == Executed::kYes;
-      out() += fmt::format("DA:{},{}\n", line.line, line.times);
+      const uint64_t times = TimesOf(line);
+      hit += times != 0;
+      out() += fmt::format("DA:{},{}\n", line.line, times);
     }
     out() += fmt::format("LF:{}\nLH:{}\n", found, hit);
   }
 
   const CoverageView& view_;
   TextSink& sink_;
+  SourceNames names_;
 };
 
 }  // namespace

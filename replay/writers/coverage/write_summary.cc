@@ -11,6 +11,7 @@
 #include "replay/coverage/report/coverage_changes.h"
 #include "replay/coverage/report/report_lists.h"
 #include "replay/writers/coverage/coverage_words.h"
+#include "replay/writers/text/counted.h"
 #include "replay/writers/text/printable.h"
 #include "replay/writers/writers.h"
 
@@ -73,12 +74,18 @@ class SummaryWriter {
     out_ += fmt::format("\nobjects\n{:>9} {:>17} {:>9} {:>9} {:>9}  {:>9} {:>17}  {}\n",
                         "functions", "", "blocks", "branches", "instr.", "lines", "", "object");
     std::vector<const ObjectCoverage*> objects;
-    for (const ObjectCoverage& object : report_.objects) objects.push_back(&object);
+    // Of a choice by source or function: what has none of the chosen code would be a row of dashes.
+    for (const ObjectCoverage& object : report_.objects)
+      if (object.code == nullptr || object.shares.instructions.total != 0)
+        objects.push_back(&object);
     std::ranges::stable_sort(objects, std::greater{}, [this](const ObjectCoverage* object) {
       return std::pair(object == main_, object->shares.instructions.executed);
     });
     for (const ObjectCoverage* object : objects) WriteObject(*object);
-    if (report_.objects.size() > 1) WriteShares(report_.shares, "all");
+    if (objects.size() > 1) WriteShares(report_.shares, "all");
+    if (const size_t others = report_.objects.size() - objects.size(); others != 0)
+      out_ +=
+          fmt::format("({} with none of the code that was chosen)\n", Counted(others, "object"));
   }
 
   void WriteObject(const ObjectCoverage& object) {

@@ -338,6 +338,7 @@ int Run(char* program, const std::string& what) {
   if (what == "fork") return Forked();
   if (what == "boost-fibres") return BoostFibres();
   if (what == "leaps") return Leaps();
+  if (what == "contexts") return Contexts();
   if (what == "fibres-inline") return SwitchesInline();
   if (what == "library") return Library();
   if (what == "threads") return Threads();

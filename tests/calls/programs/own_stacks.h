@@ -23,6 +23,8 @@ int BoostFibres();
 int SwitchesInline();
 // Exceptions and longjmps of the program's own.
 int Leaps();
+// Calls that look usual.
+int Contexts();
 
 // The status that says that a part is not in the program.
 inline constexpr int kNotBuilt = 77;

@@ -182,19 +182,28 @@ int Deadlock() {
   return 0;
 }
 
-// Its child sends it the signal of a failed access, while no access fails.
+// Its child sends it the signal of a fault, while nothing fails: in a loop that loads, one that
+// stores, and one that does neither.
 APART int Spin(volatile int* spins) {
   *spins = 1;
   for (;;) sink = sink + *spins;
 }
-int Sent() {
+APART int SpinAndStore(volatile int* spins) {
+  for (;;) *spins = 1;
+}
+APART int SpinAlone(volatile int* spins) {
+  *spins = 1;
+  for (unsigned n = 0;; n += 3) asm volatile("" : "+r"(n));
+}
+int Sent(int (*spin)(volatile int*), int signal) {
   const int parent = getpid();
   void* const shared_by_both =
       mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   volatile int* const spins = static_cast<volatile int*>(shared_by_both);
-  if (fork() != 0) return Spin(spins);
+  if (fork() != 0) return spin(spins);
   while (*spins == 0) usleep(1000);
-  kill(parent, SIGSEGV);
+  usleep(20000);
+  kill(parent, signal);
   return 0;
 }
 
@@ -224,7 +233,9 @@ int main(int, char** words) {
   if (strcmp(how, "thread") == 0) return AbortInThread();
   if (strcmp(how, "race") == 0) return OtherThread();
   if (strcmp(how, "deadlock") == 0) return Deadlock();
-  if (strcmp(how, "sent") == 0) return Sent();
+  if (strcmp(how, "sent") == 0) return Sent(Spin, SIGSEGV);
+  if (strcmp(how, "sent_store") == 0) return Sent(SpinAndStore, SIGSEGV);
+  if (strcmp(how, "sent_division") == 0) return Sent(SpinAlone, SIGFPE);
   if (strcmp(how, "handler") == 0) return InHandler();
   if (strcmp(how, "killed") == 0) raise(SIGKILL);
   return strcmp(how, "exit") == 0 ? 3 : 0;

@@ -43,7 +43,11 @@ UNPROTECTED void Overwrite(uint64_t* room, long words) {
 }
 UNPROTECTED int ReturnsAstray() {
   uint64_t room[4];
+#ifdef __aarch64__  // a frame's return address lies below its variables there
+  Overwrite(static_cast<uint64_t*>(__builtin_frame_address(0)), 2);
+#else
   Overwrite(room, far_words);
+#endif
   sink = static_cast<int>(room[1]);
   return static_cast<int>(room[2]);
 }  // AND return
@@ -203,11 +207,16 @@ APART int CallCode(int (*code)()) {
   return code() + 1;  // CAUSE made
 }
 int MadeCode() {
-  // xor %eax,%eax; mov (%rax),%eax; ret
-  const unsigned char bytes[] = {0x31, 0xc0, 0x8b, 0x00, 0xc3};
+#ifdef __aarch64__
+  const unsigned bytes[] = {0xd2800000, 0xb9400000, 0xd65f03c0};  // mov x0,#0; ldr w0,[x0]; ret
+#else
+  const unsigned char bytes[] = {0x31, 0xc0, 0x8b, 0x00,
+                                 0xc3};  // xor %eax,%eax; mov (%rax),%eax; ret
+#endif
   void* const at =
       mmap(nullptr, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   memcpy(at, bytes, sizeof bytes);
+  __builtin___clear_cache(static_cast<char*>(at), static_cast<char*>(at) + sizeof bytes);
   return CallCode(reinterpret_cast<int (*)()>(at));
 }
 
@@ -228,10 +237,11 @@ APART int Divide(int a, int b) {
   return a / b;  // CAUSE quotient
 }
 
-volatile int* waits;  // of the parent and its children
+// Of the parent and its children. The parent waits until the loop has gone round: a store before
+// the loop would be all that a slow machine had executed until then.
+volatile int* rounds;
 APART int Wait() {
-  *waits = 1;
-  for (;;) sink = sink + 1;  // CAUSE outside
+  for (;;) *rounds = *rounds + 1;  // CAUSE outside
 }
 
 int Library() {
@@ -265,7 +275,7 @@ void Fall(const char* how) {
 }  // namespace
 
 int main(int, char** words) {
-  waits = static_cast<int*>(
+  rounds = static_cast<int*>(
       mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
   for (char** how = words + 1; *how != nullptr; ++how) {
     fflush(stdout);
@@ -273,7 +283,7 @@ int main(int, char** words) {
     if (child == 0) Fall(*how);
     printf("%s %d\n", *how, child);
     if (strcmp(*how, "outside") == 0) {
-      for (int tries = 0; *waits == 0 && tries < 10000; ++tries) usleep(1000);
+      for (int tries = 0; *rounds == 0 && tries < 10000; ++tries) usleep(1000);
       kill(child, SIGKILL);
     }
     waitpid(child, nullptr, 0);

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: MIT
+#include "replay/locks/lock_walk.h"
+
+#include <algorithm>
+
+namespace flowback {
+
+// Plays a share to the search alone, up to where that finds something: from there on to the calls,
+// too.
+class LockWalk::Follower final : public ExecutionConsumer {
+ public:
+  Follower(LockWalk& walk, size_t share) : walk_(walk), share_(share) {}
+
+  void OnBlock(const BlockRun& run) override {
+    Tell([&](ExecutionConsumer& player) { player.OnBlock(run); });
+  }
+  void OnBlocks(const BlockBatch& batch) override {
+    Tell([&](ExecutionConsumer& player) { player.OnBlocks(batch); });
+  }
+  void OnEvent(const TraceEvent& event) override {
+    Tell([&](ExecutionConsumer& player) { player.OnEvent(event); });
+  }
+  void OnLoss(const DataLoss& loss) override {
+    Tell([&](ExecutionConsumer& player) { player.OnLoss(loss); });
+  }
+  void OnUnknown(const UnknownFlow&) override { ++told_; }
+  bool with_calls() const { return with_calls_; }
+
+ private:
+  using Part = LockPlayer::Part;
+
+  template <class Item>
+  void Tell(Item item) {
+    LockPlayer& player = walk_.player_;
+    player.set_part(with_calls_ ? Part::kAll : Part::kSearch);
+    item(player);
+    if (!with_calls_ && player.HasFound()) {
+      walk_.BringCalls(share_);
+      player.set_part(Part::kCalls);
+      walk_.segment_.Play(0, told_, player);
+      item(player);
+      with_calls_ = true;
+    }
+    ++told_;
+  }
+
+  LockWalk& walk_;
+  const size_t share_;
+  size_t told_ = 0;  // items
+  bool with_calls_ = false;
+};
+
+bool LockWalk::Play() {
+  for (size_t number = 0; number < flows_.size(); ++number) {
+    if (flows_[number]->pieces.empty()) continue;
+    player_.OnThreadBegin(*flows_[number], number);
+    PlayThread(index_.threads()[number]);
+    player_.set_part(LockPlayer::Part::kAll);
+    player_.OnThreadEnd(*flows_[number], number);
+    if (player_.MissesCalls()) return false;
+  }
+  return true;
+}
+
+void LockWalk::PlayThread(const IndexedThread& thread) {
+  thread_ = &thread;
+  search_at_ = calls_at_ = 0;
+  const size_t count = thread.shares.size();
+  for (size_t share = 0; share < count && !player_.MissesCalls(); ++share) {
+    passive_.Note(StepsOf(share));
+    if (MayPass(share))
+      ++passed_over_;
+    else
+      PlayShare(share);
+  }
+  if (player_.MissesCalls()) return;
+  if (search_at_ < count) player_.PassTo(player_.searched() + InstructionsOf(search_at_, count));
+  if (calls_at_ == count) return;
+  if (!player_.MayLeaveCalls()) return BringCalls(count);
+  for (size_t share = calls_at_; share < count; ++share) left_.push_back(&StepsOf(share));
+}
+
+// The first share of a thread is where its search begins.
+bool LockWalk::MayPass(size_t share) {
+  if (share == 0 || thread_->shares[share].losses != 0) return false;
+  if (search_at_ == share && !player_.MayPass()) return false;
+  // What happens behind a system call that may wait belongs to it.
+  if (calls_at_ == share && player_.is_stopped()) return false;
+  const SegmentSteps& steps = StepsOf(share);
+  return !passive_.NeedsCalls(steps) && passive_.IsPassive(steps, StepsOf(share - 1));
+}
+
+void LockWalk::PlayShare(size_t share) {
+  BringSearch(share);
+  search_at_ = share + 1;
+  const bool has_losses = thread_->shares[share].losses != 0;
+  if (left_calls_ && StepsOf(share).addresses) player_.NoteMissing();
+  if (has_losses || passive_.NeedsCalls(StepsOf(share))) BringCalls(share);
+  if (calls_at_ == share) {
+    calls_at_ = share + 1;
+    return PlayAs(share, LockPlayer::Part::kAll);
+  }
+  index_.Load(thread_->shares[share], segment_);
+  Follower follower(*this, share);
+  segment_.Play(follower);
+  if (follower.with_calls()) calls_at_ = share + 1;
+}
+
+// In the last share that was passed over there is a store, mostly. What comes behind that is found
+// as if all had been played. Where there is none, some before it are played, too.
+void LockWalk::BringSearch(size_t to) {
+  if (search_at_ == to) return;
+  const auto place = player_.SavePlace();
+  const uint64_t position = player_.searched();
+  for (size_t shares = 1; search_at_ < to; shares *= 2) {
+    const size_t from = to - std::min(shares, to - search_at_);
+    if (from == search_at_)
+      player_.Return(*place);
+    else
+      player_.PassTo(position + InstructionsOf(search_at_, from));
+    for (size_t share = from; share < to; ++share) PlayAs(share, LockPlayer::Part::kSearch);
+    if (from == search_at_ || player_.KnowsTrail()) search_at_ = to;
+  }
+}
+
+void LockWalk::BringCalls(size_t to) {
+  const bool may_leave = leaves_calls_ && calls_at_ + 1 < to && player_.MayLeaveCalls();
+  if (may_leave && player_.LeaveCalls(InstructionsOf(calls_at_, to - 1))) {
+    for (; calls_at_ + 1 < to; ++calls_at_) left_.push_back(&StepsOf(calls_at_));
+    left_calls_ = true;
+  }
+  for (; calls_at_ < to; ++calls_at_) PlayAs(calls_at_, LockPlayer::Part::kCalls);
+}
+
+uint64_t LockWalk::InstructionsOf(size_t from, size_t to) const {
+  uint64_t sum = 0;
+  for (size_t share = from; share < to; ++share) sum += thread_->shares[share].instructions;
+  return sum;
+}
+
+void LockWalk::PlayAs(size_t share, LockPlayer::Part part) {
+  player_.set_part(part);
+  index_.Play(thread_->shares[share], player_);
+}
+
+}  // namespace flowback

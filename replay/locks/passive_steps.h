@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT
+// Which segments of a flow the search for waits may pass over: nothing in them can be part of a
+// wait, whatever came before.
+//
+// A segment is passive where each of its steps leaves the search (SpinFinder) as it would be
+// without it, but for what the next store to memory undoes. That depends on what has been learned
+// up to there: a loop is looked at until its trips have been work often enough.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "flowback/replay/functions.h"
+#include "flowback/replay/symbolizer.h"
+#include "replay/flow/segment_steps.h"
+#include "replay/locks/loop_blocks.h"
+#include "replay/locks/step_graph.h"
+#include "replay/timeline/function_table.h"
+
+namespace flowback {
+
+// Belongs to one thread.
+class PassiveSteps {
+ public:
+  // All must outlive it. `blocking`: LockOptions has it.
+  PassiveSteps(LoopBlocks& blocks, const ToldRuns& runs, FunctionFinder& functions,
+               Symbolizer& symbolizer, bool blocking)
+      : blocks_(blocks),
+        runs_(runs),
+        finder_(functions),
+        functions_(symbolizer),
+        blocking_(blocking) {}
+
+  // The segment's steps execute next; of all threads, in the order in which they are played.
+  void Note(const SegmentSteps& steps);
+  // Whether it is passive. `before`: the thread's segment before it. REQUIRES: both were noted.
+  bool IsPassive(const SegmentSteps& steps, const SegmentSteps& before);
+  // Whether the calls in it matter: it may call a lock's function, or wait in the kernel.
+  bool NeedsCalls(const SegmentSteps& steps) const;
+  // Calls `visit(space, address)` for each block of it.
+  template <class Visit>
+  void ForEachBlock(const SegmentSteps& steps, Visit visit) const {
+    for (const SegmentSteps::OfTable& of : steps.tables)
+      for (uint32_t block = 0; block < of.ways.size() * kWaysOfWord; ++block)
+        if (of.Of(block) != 0) visit(&of.table->space(), (*of.table)[block].address);
+    for (const uint32_t run : steps.runs) visit(runs_[run].space, runs_[run].address);
+  }
+
+ private:
+  static constexpr size_t kWaysOfWord = SegmentSteps::kWaysOfWord;
+  // By block of a table, or by number of a run.
+  struct Known {
+    std::vector<uint64_t> noted;    // ways, as SegmentSteps has them
+    std::vector<uint64_t> settled;  // ways that are passive for ever
+    std::vector<uint64_t> calls;    // all ways of blocks whose calls matter
+    std::vector<uint64_t> jumps;    // the way taken, of blocks that end in a jump backwards
+  };
+  using Branch = std::pair<const AddressSpace*, uint64_t>;
+  // Blocks that end in a jump backwards which was not taken in the segment.
+  using Candidates = std::vector<const LoopBlock*>;
+
+  template <class Visit>
+  bool ForEachWord(const SegmentSteps& steps, Visit visit);
+  void NoteWays(Known& known, size_t word, uint64_t ways, const BlockTable* table);
+  bool ArePassive(Known& known, size_t word, uint64_t ways, const BlockTable* table,
+                  Candidates& not_taken);
+  bool IsPassiveBlock(const LoopBlock& block, uint8_t ways, Candidates& not_taken);
+  void AddTaken(const SegmentSteps& steps, std::set<Branch>& taken);
+  LoopBlock& BlockOf(const BlockTable* table, uint32_t number);
+  bool CallsMatter(const LoopBlock& block);
+  static void Grow(Known& known, size_t words);
+
+  LoopBlocks& blocks_;
+  const ToldRuns& runs_;
+  FunctionFinder& finder_;
+  FunctionTable functions_;  // whose names have been asked for
+  const bool blocking_;
+  StepGraph graph_;
+  std::map<const BlockTable*, Known> tables_;
+  Known of_runs_;
+};
+
+}  // namespace flowback

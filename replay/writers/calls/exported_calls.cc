@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: MIT
+#include "replay/writers/calls/exported_calls.h"
+
+#include <algorithm>
+#include <ranges>
+#include <utility>
+
+#include "flowback/replay/player.h"
+
+namespace flowback {
+
+ExportedCalls::ExportedCalls(const FlowExport& input, CallsTeller& teller)
+    : session_(input.session),
+      part_(input.part),
+      teller_(teller),
+      functions_(
+          session_.symbols(),
+          [this](const std::string& file) { return std::string(session_.RecordedPath(file)); }),
+      clock_(session_.recording()) {}
+
+Status ExportedCalls::Tell() {
+  if (session_.source().samples())
+    return Fail(Error(ErrorCode::kUnsupported,
+                      session_.recording().path + ": has samples, and what was called between them "
+                                                  "is not known")
+                    .Remedy("--to brstack or --to folded; for all calls record with `flowback "
+                            "record -- CMD`"));
+  const std::optional<TimeSpan> span = session_.Span();
+  begin_ = span ? span->begin : 0;
+  if (part_.IsAll()) return session_.PlayAccounted(*this);
+  session_.AddKnownLosses();
+  FlowCut cut(*this, part_, &session_.losses());
+  return session_.Play(*part_.thread, cut);
+}
+
+void ExportedCalls::OnThreadBegin(const ThreadFlow& thread, size_t) {
+  stack_.reset();
+  open_.clear();
+  waiting_.clear();
+  on_ = 0;
+  time_ = begin_;
+  execs_.emplace(session_.recording(), clock_, thread.pid);
+  stack_.emplace(session_.functions(), static_cast<CallListener&>(*this));
+  stack_->LookForExec(execs_->AsFunction());
+  stack_->LookForPauses(session_.recording().machine);
+  teller_.OnThread({.pid = thread.pid,
+                    .tid = thread.tid,
+                    .name = std::string(session_.threads().CommAt(thread.tid, 0).comm)});
+}
+
+void ExportedCalls::OnThreadEnd(const ThreadFlow&, size_t) {
+  stack_->Finish();
+  teller_.OnThreadEnd(time_);
+  stack_.reset();
+}
+
+void ExportedCalls::OnBlock(const BlockRun& run) {
+  stack_->OnBlock(run);
+  Know(run.tsc);
+}
+
+void ExportedCalls::OnBlocks(const BlockBatch& batch) {
+  stack_->OnBlocks(batch);
+  Know(batch.last_tsc());
+}
+
+void ExportedCalls::OnEvent(const TraceEvent& event) {
+  stack_->OnEvent(event);
+  Know(event.tsc);
+}
+
+void ExportedCalls::OnLoss(const DataLoss& loss) {
+  Know(loss.tsc);
+  teller_.OnLoss(Name(loss.cause), time_);
+  stack_->OnLoss(loss);
+  Know(loss.end_tsc);
+}
+
+// Estimated times may lie some ticks before the last one.
+void ExportedCalls::Know(uint64_t tsc) {
+  if (tsc != 0) time_ = std::max(time_, clock_.Value(tsc));
+}
+
+void ExportedCalls::OnEnter(const Call& call, size_t) {
+  Know(call.tsc);
+  open_.push_back({functions_.NumberOf(call), time_});
+  teller_.OnEnter({.function = open_.back().function, .time = time_});
+}
+
+void ExportedCalls::OnExit(const Call& call, size_t, CallExit, uint64_t instructions,
+                           const ExitTime& time) {
+  Know(time.tsc);
+  const Open open = open_.back();
+  open_.pop_back();
+  teller_.OnExit({.function = open.function,
+                  .time = time_,
+                  .begin = open.begin,
+                  .instructions = instructions,
+                  .self = call.self});
+}
+
+void ExportedCalls::OnSwitch(uint32_t stack) {
+  for (const Open& open : open_ | std::views::reverse)
+    teller_.OnExit(
+        {.function = open.function, .time = time_, .goes_on = true, .begin = open.begin});
+  waiting_[on_] = std::exchange(open_, {});
+  on_ = stack;
+  if (const auto known = waiting_.find(stack); known != waiting_.end()) {
+    open_ = std::move(known->second);
+    waiting_.erase(known);
+  }
+  for (const Open& open : open_)
+    teller_.OnEnter({.function = open.function, .time = time_, .again = true});
+}
+
+}  // namespace flowback

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: MIT
+// The calls of a flow, for formats that tell of each.
+//
+//   class Lines : public CallsTeller { void OnEnter(const ExportedEntry& entry) override ... };
+//   Lines lines;
+//   ExportedCalls calls(input, lines);
+//   if (Status status = calls.Tell(); !status) return status;
+//
+// Calls lie within each other, and times never go back: a thread that goes from one stack to
+// another leaves the calls of the one and enters those of the other.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "flowback/replay/call_stack.h"
+#include "replay/calls/exec_times.h"
+#include "replay/timeline/function_table.h"
+#include "replay/writers/export/export_input.h"
+
+namespace flowback {
+
+struct ExportedThread {
+  int32_t pid = -1;
+  int32_t tid = -1;  // -1: of one stream, in which it is not known who ran
+  std::string name;  // its last one, as recorded; "" where it is not known
+};
+
+struct ExportedEntry {
+  uint32_t function = 0;
+  uint64_t time = 0;
+  bool again = false;  // the thread comes back to the stack that the call is on
+};
+
+struct ExportedExit {
+  uint32_t function = 0;
+  uint64_t time = 0;
+  bool goes_on = false;  // the thread leaves the stack, and the call stays there: no more is known
+  uint64_t begin = 0;    // when the call was entered first
+  uint64_t instructions = 0;  // since then on its stack, of what it called, too
+  uint64_t self = 0;          // its own
+};
+
+// Is told of one thread after the other. Functions are numbers in ExportedCalls::functions. Times
+// are nanoseconds of the recording's clock, or its ticks where nothing tells how long one takes.
+class CallsTeller {
+ public:
+  virtual ~CallsTeller() = default;
+  virtual void OnThread(const ExportedThread& thread) = 0;
+  virtual void OnEnter(const ExportedEntry& entry) = 0;
+  // The innermost call is left.
+  virtual void OnExit(const ExportedExit& exit) = 0;
+  // The trace has no record of what came next.
+  virtual void OnLoss(std::string_view /*cause*/, uint64_t /*time*/) {}
+  virtual void OnThreadEnd(uint64_t /*time*/) {}
+  // Nothing more is wanted.
+  virtual bool Done() const { return false; }
+};
+
+class ExportedCalls final : public PlayConsumer, private CallListener {
+ public:
+  // Both must outlive it.
+  ExportedCalls(const FlowExport& input, CallsTeller& teller);
+
+  // Plays the part, or all selected threads, and adds losses to the session's. Errors: as
+  // Player::Play's; kUnsupported for samples, of which the calls between are not known.
+  Status Tell();
+  const std::vector<TimelineFunction>& functions() { return functions_.all(); }
+
+  void OnThreadBegin(const ThreadFlow& thread, size_t number) override;
+  void OnThreadEnd(const ThreadFlow& thread, size_t number) override;
+  void OnBlock(const BlockRun& run) override;
+  void OnBlocks(const BlockBatch& batch) override;
+  void OnEvent(const TraceEvent& event) override;
+  void OnLoss(const DataLoss& loss) override;
+  bool Done() const override { return teller_.Done(); }
+
+ private:
+  // A call that is open, on any stack.
+  struct Open {
+    uint32_t function = 0;
+    uint64_t begin = 0;
+  };
+
+  void OnEnter(const Call& call, size_t depth) override;
+  void OnExit(const Call& call, size_t depth, CallExit how, uint64_t instructions,
+              const ExitTime& time) override;
+  void OnGap(const UntracedGap& gap, size_t) override { Know(gap.end_tsc); }
+  void OnSwitch(uint32_t stack) override;
+
+  void Know(uint64_t tsc);
+
+  Session& session_;
+  const ThreadPart part_;
+  CallsTeller& teller_;
+  FunctionTable functions_;
+  RecordingClock clock_;
+  uint64_t begin_ = 0;  // of the recording
+  // Of the thread that is played.
+  std::optional<ExecTimes> execs_;
+  std::optional<CallStack> stack_;
+  uint64_t time_ = 0;
+  std::vector<Open> open_;  // of the stack that it is on, the outermost first
+  uint32_t on_ = 0;         // that stack
+  std::unordered_map<uint32_t, std::vector<Open>> waiting_;  // of the others
+};
+
+}  // namespace flowback

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: MIT
+"""Formats that tell of each call: read back, they have the same calls, which lie within each other, and all
+instructions that executed.
+
+  calls_test.py FLOWBACK PROGRAM PARTS... : a program whose threads go from stack to stack"""
+
+import collections
+import csv
+import io
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+from commands import run  # noqa: E402
+
+FLOWBACK, PROGRAM, PARTS = sys.argv[1], sys.argv[2], sys.argv[3:]
+
+
+class Exported(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.mkdtemp()
+        cls.addClassCleanup(shutil.rmtree, cls.folder)
+        cls.recordings = {}
+        for part in PARTS:
+            cls.recordings[part] = part + ".data"
+            run([FLOWBACK, "record", "-q", "--engine", "emulate", "-o", part + ".data", "--", PROGRAM, part], cls.folder)
+
+    def export(self, form, part):
+        run([FLOWBACK, "export", "--to", form, "-o", "out", self.recordings[part]], self.folder)
+        with open(os.path.join(self.folder, "out"), encoding="utf-8", newline="") as file:
+            return file.read()
+
+    def instructions(self, part):
+        """As another way of decoding counts them, by thread."""
+        said = run([FLOWBACK, "info", "--json", self.recordings[part]], self.folder).stdout
+        return {each["tid"]: each["instructions"] for each in json.loads(said)["threads"]}
+
+    def nested(self, events):
+        """How often each function was entered, of (enters, name, time); a stack and the time never go back."""
+        stack, last, entered = [], 0, collections.Counter()
+        for enters, name, time in events:
+            self.assertGreaterEqual(time, last)
+            last = time
+            if enters:
+                stack.append(name)
+                entered[name] += 1
+            else:
+                self.assertEqual(stack.pop(), name)
+        self.assertEqual(stack, [])
+        return entered
+
+    def chrome(self, part):
+        """The functions that each thread entered."""
+        told = json.loads(self.export("chrome", part))
+        by_thread = collections.defaultdict(list)
+        for event in told["traceEvents"]:
+            if event["ph"] in "BE":
+                by_thread[event["tid"]].append((event["ph"] == "B", event["name"], event["ts"]))
+        return {tid: self.nested(events) for tid, events in by_thread.items()}
+
+    def speedscope(self, part):
+        told = json.loads(self.export("speedscope", part))
+        names = [frame["name"] for frame in told["shared"]["frames"]]
+        threads = {}
+        for profile in told["profiles"]:
+            self.assertEqual((profile["type"], profile["unit"]), ("evented", "nanoseconds"))
+            events = [(each["type"] == "O", names[each["frame"]], each["at"]) for each in profile["events"]]
+            self.assertEqual(profile["startValue"], events[0][2])
+            self.assertGreaterEqual(profile["endValue"], events[-1][2])
+            threads[int(profile["name"].split()[-1])] = self.nested(events)
+        return threads
+
+    def csv(self, part):
+        return list(csv.DictReader(io.StringIO(self.export("csv", part))))
+
+    def test_all_formats_have_the_same_calls(self):
+        for part in PARTS:
+            with self.subTest(part):
+                chrome = self.chrome(part)
+                self.assertEqual(set(chrome), set(self.instructions(part)))
+                self.assertEqual(self.speedscope(part), chrome)
+                calls = collections.Counter((int(row["tid"]), row["function"]) for row in self.csv(part))
+                for (tid, name), times in calls.items():
+                    # A call on a stack that was left and come back to is entered again.
+                    self.assertGreaterEqual(chrome[tid][name], times, name)
+
+    def test_no_instruction_is_left_out(self):
+        for part in PARTS:
+            with self.subTest(part):
+                own = collections.Counter()
+                for row in self.csv(part):
+                    own[int(row["tid"])] += int(row["self"])
+                    self.assertLessEqual(int(row["self"]), int(row["instructions"]))
+                self.assertEqual(own, self.instructions(part))
+
+    def test_callgrind_annotate_reads_it(self):
+        if shutil.which("callgrind_annotate") is None:
+            self.skipTest("this machine has no callgrind_annotate (Debian: valgrind)")
+        for part in PARTS:
+            with self.subTest(part):
+                self.export("callgrind", part)
+                said = subprocess.run(["callgrind_annotate", "--threshold=100", "--inclusive=no", "out"], cwd=self.folder,
+                                      capture_output=True, text=True, check=True).stdout
+                totals = next(line for line in said.splitlines() if "PROGRAM TOTALS" in line)
+                self.assertEqual(int(totals.split()[0].replace(",", "")), sum(self.instructions(part).values()))
+                own = collections.Counter()
+                for row in self.csv(part):
+                    own[row["function"]] += int(row["self"])
+                top = own.most_common(1)[0]
+                self.assertIn(f"{top[1]:,}", said)
+
+    def test_a_part_and_what_has_no_calls(self):
+        part = PARTS[0]
+        tid = next(iter(self.instructions(part)))
+        run([FLOWBACK, "export", "--to", "csv", "--tid", str(tid), "-o", "out", self.recordings[part]], self.folder)
+        with open(os.path.join(self.folder, "out"), encoding="utf-8", newline="") as file:
+            self.assertEqual({row["tid"] for row in csv.DictReader(file)}, {str(tid)})
+        stacks = os.path.join(self.folder, "stacks.txt")
+        with open(stacks, "w", encoding="utf-8") as file:
+            file.write("  401000 0x401010/0x401000/P/-/-/1 0x401020/0x401008/P/-/-/1\n")
+        said = run([FLOWBACK, "export", "--to", "chrome", stacks], self.folder, status=None)
+        self.assertNotEqual(said.returncode, 0)
+        self.assertIn("what was called between them is not known", said.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
