@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -25,22 +26,13 @@ namespace {
 
 constexpr size_t kMostWaiting = 64;
 
-// Whether a message is about ending a run that is under way.
-bool EndsRun(const dap::ReceivedMessage& received) {
-  constexpr std::array<std::string_view, 4> kCommands = {"pause", "cancel", "disconnect",
-                                                         "terminate"};
-  if (received.kind != dap::ReceivedMessage::Kind::kMessage) return false;
-  const std::string command = dap::TextIn(received.message, "command");
-  return std::ranges::find(kCommands, command) != kCommands.end();
-}
-
 }  // namespace
 
 int DapJob::Execute() {
   signal(SIGPIPE, SIG_IGN);  // a client that goes away ends the session, not the program
-  dap::DapServer server([this](const dap::Wanted& wanted) { return Open(wanted); },
-                        [this](const dap::Json& message) { Send(message); },
-                        [this] { return MayGoOn(); });
+  dap::DapServer& server = server_.emplace(
+      [this](const dap::Wanted& wanted) { return Open(wanted); },
+      [this](const dap::Json& message) { Send(message); }, [this] { return MayGoOn(); });
   while (!server.is_over() && !gone_) {
     if (waiting_.empty()) {
       if (ended_ || !WaitForBytes(-1)) break;
@@ -49,12 +41,29 @@ int DapJob::Execute() {
     const dap::ReceivedMessage received = std::move(waiting_.front());
     waiting_.pop_front();
     if (received.kind == dap::ReceivedMessage::Kind::kMessage)
-      server.Handle(received.message);
+      IsCancelled(received.message) ? server.HandleCancelled(received.message)
+                                    : server.Handle(received.message);
     else
       server.Complain(received.problem);
     if (received.kind == dap::ReceivedMessage::Kind::kBadHeader) break;
   }
   return replay_ ? replay_->End() : kDone;
+}
+
+// Whether the client has taken the request back, which is answered after it.
+bool DapJob::IsCancelled(const dap::Json& message) const {
+  const int64_t number = dap::NumberIn(message, "seq", -1);
+  return std::ranges::any_of(waiting_, [&](const dap::ReceivedMessage& each) {
+    return dap::TextIn(each.message, "command") == "cancel" && number >= 0 &&
+           dap::NumberIn(dap::MemberOf(each.message, "arguments"), "requestId", -1) == number;
+  });
+}
+
+// Whether what waits ends the run that is under way.
+bool DapJob::IsEnded() const {
+  return std::ranges::any_of(waiting_, [this](const dap::ReceivedMessage& each) {
+    return each.kind == dap::ReceivedMessage::Kind::kMessage && server_->EndsRun(each.message);
+  });
 }
 
 Result<const gdb::ServerInput*> DapJob::Open(const dap::Wanted& wanted) {
@@ -82,10 +91,44 @@ Result<const gdb::ServerInput*> DapJob::Open(const dap::Wanted& wanted) {
 
 // Takes what has come. False: nothing more will.
 bool DapJob::WaitForBytes(int milliseconds) {
-  pollfd waited{.fd = in_, .events = POLLIN, .revents = 0};
-  const int ready = poll(&waited, 1, milliseconds);
+  const int others = listener_ == nullptr ? -1 : listener_->descriptor();
+  std::array<pollfd, 2> waited = {{{.fd = in_, .events = POLLIN, .revents = 0},
+                                   {.fd = others, .events = POLLIN, .revents = 0}}};
+  const int ready = poll(waited.data(), waited.size(), milliseconds);
   if (ready < 0) return errno == EINTR;
-  return ready == 0 || Receive();
+  if (waited[1].revents != 0) RefuseOthers();
+  return waited[0].revents == 0 || Receive();
+}
+
+// Answers the first request of another editor, so that its user reads why it is turned away.
+void DapJob::RefuseOthers() const {
+  const Descriptor other = listener_->Accept();
+  if (*other < 0) return;
+  Warn("a second editor wanted to connect and was turned away: one at a time");
+  const timeval limit{.tv_sec = 0, .tv_usec = 200'000};
+  setsockopt(*other, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+  setsockopt(*other, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
+  dap::MessageReader reader;
+  std::optional<dap::ReceivedMessage> asked;
+  std::array<char, 4096> bytes;
+  while (!asked) {
+    const ssize_t size = read(*other, bytes.data(), bytes.size());
+    if (size <= 0) break;
+    reader.Add({bytes.data(), static_cast<size_t>(size)});
+    asked = reader.Next();
+  }
+  const Error why = Error(ErrorCode::kUsage, "this flowback already serves an editor")
+                        .Remedy("end that session first, or start another flowback");
+  const bool is_request = asked && asked->kind == dap::ReceivedMessage::Kind::kMessage;
+  const std::string text = dap::Framed(
+      is_request
+          ? dap::Refusal(asked->message, why, 1)
+          : dap::Json{{"seq", 1},
+                      {"type", "event"},
+                      {"event", "output"},
+                      {"body",
+                       {{"category", "stderr"}, {"output", "flowback: " + why.message() + "\n"}}}});
+  (void)send(*other, text.data(), text.size(), MSG_NOSIGNAL);
 }
 
 bool DapJob::Receive() {
@@ -136,7 +179,7 @@ int ServeEditor(const ReplayOptions& options) {
     if (waited[1].revents != 0) return kDone;
     if (waited[0].revents == 0) continue;
     const Descriptor client = listener->Accept();
-    if (*client >= 0) return DapJob(options, *client, *client).Execute();
+    if (*client >= 0) return DapJob(options, *client, *client, &*listener).Execute();
   }
 }
 
@@ -153,10 +196,10 @@ bool DapJob::MayGoOn() {
   const auto now = std::chrono::steady_clock::now();
   if (now - looked_ < kBetween) return !gone_;
   looked_ = now;
-  if (ended_) return ClientListens() && std::ranges::none_of(waiting_, EndsRun);
+  if (ended_) return ClientListens() && !IsEnded();
   // A client that sends so much during a run does not wait for its end.
   if (waiting_.size() > kMostWaiting) return false;
-  return WaitForBytes(0) && std::ranges::none_of(waiting_, EndsRun);
+  return WaitForBytes(0) && !IsEnded();
 }
 
 }  // namespace flowback::cli

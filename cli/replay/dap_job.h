@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "cli/replay/gdb_listener.h"
 #include "cli/replay/opened_replay.h"
 #include "cli/replay/replay_options.h"
 #include "replay/dap/dap_server.h"
@@ -16,9 +17,10 @@ namespace flowback::cli {
 
 class DapJob {
  public:
-  // Messages come from `in` and go to `out`.
-  DapJob(const ReplayOptions& options, int in, int out)
-      : given_(options), options_(options), in_(in), out_(out) {}
+  // Messages come from `in` and go to `out`. `listener`: where others may want to connect, who are
+  // turned away; null: nowhere.
+  DapJob(const ReplayOptions& options, int in, int out, const GdbListener* listener = nullptr)
+      : given_(options), options_(options), in_(in), out_(out), listener_(listener) {}
 
   // Answers until the client has gone or is done. Returns the exit status.
   int Execute();
@@ -29,14 +31,19 @@ class DapJob {
   bool Receive();
   void Send(const dap::Json& message);
   bool ClientListens();
+  void RefuseOthers() const;
+  bool IsCancelled(const dap::Json& message) const;
+  bool IsEnded() const;
   bool MayGoOn();
 
   const ReplayOptions given_;
   ReplayOptions options_;  // with what the client wants
   const int in_;
   const int out_;
+  const GdbListener* const listener_;
   std::optional<OpenedReplay> replay_;
   std::optional<gdb::ServerInput> input_;
+  std::optional<dap::DapServer> server_;
   dap::MessageReader reader_;
   std::deque<dap::ReceivedMessage> waiting_;
   std::chrono::steady_clock::time_point looked_{};

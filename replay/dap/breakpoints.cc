@@ -65,6 +65,11 @@ void Breakpoints::Replace(Sort sort, const std::string& key, std::vector<Breakpo
   all_[{sort, key}] = std::move(breakpoints);
 }
 
+void Breakpoints::CountAnew() {
+  for (auto& [key, breakpoints] : all_)
+    for (Breakpoint& each : breakpoints) each.hits = 0;
+}
+
 std::vector<uint64_t> Breakpoints::Addresses() const {
   std::vector<uint64_t> addresses;
   for (const auto& [key, breakpoints] : all_)

@@ -33,6 +33,7 @@ class HitCondition {
 struct Breakpoint {
   int64_t id = 0;
   std::vector<uint64_t> addresses{};
+  std::map<uint64_t, size_t> inlined{};  // frames there that are behind the line
   std::optional<HitCondition> condition{};
   std::string log{};  // not empty: printed at each visit, which does not stop then
   uint64_t hits = 0;
@@ -45,6 +46,8 @@ class Breakpoints {
   // They take the place of those of that sort and key: the source file's path for kLines, else "".
   void Replace(Sort sort, const std::string& key, std::vector<Breakpoint> breakpoints);
   int64_t NewId() { return next_id_++; }
+  // As if none had been visited.
+  void CountAnew();
   // Of all of them, sorted, each once.
   std::vector<uint64_t> Addresses() const;
   // Those at the address, and their sort.

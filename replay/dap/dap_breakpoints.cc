@@ -58,19 +58,23 @@ Json DapServer::Told(const Json& wanted, Breakpoint& breakpoint, const std::stri
   breakpoint.id = breakpoints_.NewId();
   breakpoint.log = TextIn(wanted, "logMessage");
   Json told = {{"id", breakpoint.id}, {"verified", !breakpoint.addresses.empty()}};
-  if (breakpoint.addresses.empty()) {
-    told["message"] = fmt::format("The recording has no code for {}", place);
+  const auto refuse = [&](std::string why) {
+    breakpoint.addresses.clear();
+    told["verified"] = false;
+    told["message"] = std::move(why);
     return told;
-  }
+  };
+  if (breakpoint.addresses.empty())
+    return refuse(fmt::format("The recording has no code for {}", place));
+  if (const std::string condition = TextIn(wanted, "condition"); !condition.empty())
+    return refuse(fmt::format(
+        "The condition '{}' has no value: a replay knows hit counts only, such as 3, > 3, % 3",
+        condition));
   told["instructionReference"] = Hex(breakpoint.addresses.front());
   const std::string condition = TextIn(wanted, "hitCondition");
   breakpoint.condition = HitCondition::Of(condition);
-  if (!condition.empty() && !breakpoint.condition) {
-    breakpoint.addresses.clear();
-    told["verified"] = false;
-    told["message"] = fmt::format("'{}' is not a hit count, such as 3, > 3, % 3", condition);
-    return told;
-  }
+  if (!condition.empty() && !breakpoint.condition)
+    return refuse(fmt::format("'{}' is not a hit count, such as 3, > 3, % 3", condition));
   if (NeverRan(opened_->view.machine(), breakpoint.addresses, budget))
     told["message"] = NeverRanText(place);
   return told;
@@ -79,7 +83,12 @@ Json DapServer::Told(const Json& wanted, Breakpoint& breakpoint, const std::stri
 Result<DapServer::Answer> DapServer::SetBreakpoints(const Json& arguments) {
   if (Status status = CheckNumber(arguments); !status) return Fail(status.error());
   const Json& source = MemberOf(arguments, "source");
-  const std::string path = TextIn(source, "path", TextIn(source, "name"));
+  const int64_t reference = NumberIn(source, "sourceReference");
+  const GivenSource* given = GivenOf(reference);
+  if (given != nullptr && given->file.empty())
+    return SetInListing(arguments, given->listed, fmt::format("#{}", reference));
+  const std::string path =
+      given != nullptr ? given->file : TextIn(source, "path", TextIn(source, "name"));
   const AddressSpace* space = Space();
   uint64_t budget = kMostDecodedForNever;
   std::vector<Breakpoint> breakpoints;
@@ -90,6 +99,7 @@ Result<DapServer::Answer> DapServer::SetBreakpoints(const Json& arguments) {
     const auto code = space == nullptr ? std::nullopt : opened_->places.OfLine(*space, path, line);
     Breakpoint breakpoint;
     if (code) breakpoint.addresses = code->addresses;
+    if (code) breakpoint.inlined = code->inlined;
     Json each = Told(wanted, breakpoint,
                      fmt::format("line {} of {}", code ? code->line : line, path), budget);
     if (code) each["line"] = code->line - less;
@@ -100,6 +110,36 @@ Result<DapServer::Answer> DapServer::SetBreakpoints(const Json& arguments) {
   }
   breakpoints_.Replace(Breakpoints::Sort::kLines, path, std::move(breakpoints));
   return Answer{.body = {{"breakpoints", std::move(told)}}};
+}
+
+// In a function's instructions, which take the place of a source.
+Result<DapServer::Answer> DapServer::SetInListing(const Json& arguments,
+                                                  const ListedFunction& listed,
+                                                  const std::string& key) {
+  uint64_t budget = kMostDecodedForNever;
+  std::vector<Breakpoint> breakpoints;
+  Json told = Json::array();
+  for (const Json& wanted : MemberOf(arguments, "breakpoints")) {
+    const uint32_t line = LineIn(wanted);
+    Breakpoint breakpoint;
+    if (const auto address = listed.AddressOf(line)) breakpoint.addresses = {*address};
+    told.push_back(
+        Told(wanted, breakpoint, fmt::format("line {} of {}", line, listed.name()), budget));
+    told.back()["line"] = static_cast<int64_t>(line) - (lines_from_1_ ? 0 : 1);
+    breakpoints.push_back(std::move(breakpoint));
+  }
+  breakpoints_.Replace(Breakpoints::Sort::kLines, key, std::move(breakpoints));
+  return Answer{.body = {{"breakpoints", std::move(told)}}};
+}
+
+std::string DapServer::NoFunctionText(const AddressSpace& space, const std::string& name) {
+  constexpr size_t kNamed = 3;
+  std::string text = fmt::format("No function of the recorded files is called '{}'", name);
+  const std::vector<std::string> unnamed = opened_->places.FilesWithoutNames(space);
+  if (unnamed.empty()) return text;
+  text += ". These have no names:";
+  for (size_t i = 0; i < std::min(unnamed.size(), kNamed); ++i) text += " " + unnamed[i];
+  return unnamed.size() > kNamed ? text + " ..." : text;
 }
 
 Result<DapServer::Answer> DapServer::SetFunctionBreakpoints(const Json& arguments) {
@@ -113,6 +153,8 @@ Result<DapServer::Answer> DapServer::SetFunctionBreakpoints(const Json& argument
     Breakpoint breakpoint;
     if (space != nullptr) breakpoint.addresses = opened_->places.OfFunction(*space, name);
     told.push_back(Told(wanted, breakpoint, fmt::format("a function '{}'", name), budget));
+    if (space != nullptr && opened_->places.OfFunction(*space, name).empty())
+      told.back()["message"] = NoFunctionText(*space, name);
     breakpoints.push_back(std::move(breakpoint));
   }
   breakpoints_.Replace(Breakpoints::Sort::kFunctions, {}, std::move(breakpoints));

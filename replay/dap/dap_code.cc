@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: MIT
-// What an editor shows of the recording's files: disassembly and sources.
+// What an editor shows of the recording's code: instructions.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
-#include <filesystem>
-#include <fstream>
-#include <sstream>
 #include <utility>
 
 #include "base/hex.h"
@@ -102,7 +99,7 @@ Result<DapServer::Answer> DapServer::Disassemble(const Json& arguments) {
 }
 
 Json DapServer::InstructionOf(const AddressSpace& space, uint64_t address,
-                              const std::string& text) const {
+                              const std::string& text) {
   Json told = {{"address", Hex(address)}, {"instruction", text}};
   Session& session = opened_->view.session();
   const auto symbol = session.symbols().Find(space, address);
@@ -112,38 +109,6 @@ Json DapServer::InstructionOf(const AddressSpace& space, uint64_t address,
   told["line"] = static_cast<int64_t>(place.frames.front().line) - (lines_from_1_ ? 0 : 1);
   told["location"] = SourceOf(place.frames.front().file);
   return told;
-}
-
-Result<DapServer::Answer> DapServer::LoadedSources(const Json& /*arguments*/) {
-  Json sources = Json::array();
-  if (const AddressSpace* space = Space())
-    for (const std::string& file : opened_->places.Files(*space)) sources.push_back(SourceOf(file));
-  return Answer{.body = {{"sources", std::move(sources)}}};
-}
-
-// Only files that the recording's lines name are read.
-Result<DapServer::Answer> DapServer::Source(const Json& arguments) {
-  const std::string path = TextIn(MemberOf(arguments, "source"), "path");
-  const AddressSpace* space = Space();
-  const std::vector<std::string> files =
-      space == nullptr ? std::vector<std::string>() : opened_->places.Files(*space);
-  if (!std::ranges::binary_search(files, path))
-    return Fail(ErrorCode::kUsage, fmt::format("the recording's code is not of a file '{}'", path));
-  // What a line names may be a device.
-  constexpr uintmax_t kMostBytes = uintmax_t{16} << 20;
-  std::error_code failed;
-  const bool is_text = std::filesystem::is_regular_file(path, failed) &&
-                       std::filesystem::file_size(path, failed) <= kMostBytes;
-  if (!failed && std::filesystem::exists(path, failed) && !is_text)
-    return Fail(ErrorCode::kUnreadable,
-                fmt::format("'{}' is no file of at most {} MB", path, kMostBytes >> 20));
-  const std::ifstream file(path);
-  if (!file)
-    return Fail(Error(ErrorCode::kUnreadable, fmt::format("'{}' is not on this machine", path))
-                    .Remedy("map the folder to where the sources are in the editor"));
-  std::ostringstream text;
-  text << file.rdbuf();
-  return Answer{.body = {{"content", text.str()}}};
 }
 
 }  // namespace flowback::dap

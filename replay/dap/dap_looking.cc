@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include <algorithm>
-#include <filesystem>
+#include <ranges>
 #include <utility>
 
 #include "base/hex.h"
@@ -13,7 +13,6 @@
 namespace flowback::dap {
 namespace {
 
-constexpr char kUnavailable[] = "<unavailable>";
 // Of one answer; and of all that are known at a moment.
 constexpr size_t kMostFrames = 10'000;
 constexpr size_t kMostKnownFrames = size_t{1} << 20;
@@ -45,29 +44,27 @@ Result<DapServer::Answer> DapServer::Threads(const Json& /*arguments*/) {
   return Answer{.body = {{"threads", std::move(threads)}}};
 }
 
-// Without "a/../", which editors take for another folder.
-Json DapServer::SourceOf(std::string_view file) {
-  const std::filesystem::path path = std::filesystem::path(file).lexically_normal();
-  return {{"name", path.filename().string()}, {"path", path.string()}};
-}
-
 Json DapServer::FrameOf(size_t thread, const StackFrame& frame, const NamedFrame& named,
                         bool innermost) {
   Json told = {{"id", frames_.size()}, {"line", 0}, {"column", 0}};
   frames_.push_back({.thread = thread,
                      .address = frame.address,
                      .space = frame.space,
-                     .is_innermost = innermost});
+                     .is_innermost = innermost,
+                     .is_exact = frame.is_exact});
   std::string name(named.function);
   if (name.empty()) name = frame.address == 0 ? "[unknown]" : Hex(frame.address);
   if (frame.is_guess) name += " (a guess)";
   told["name"] = std::move(name);
   if (frame.address != 0) told["instructionPointerReference"] = Hex(frame.address);
-  if (named.file.empty()) {
-    told["presentationHint"] = "subtle";
+  if (named.file.empty() || !HasSource(named.file)) {
+    ShowInstructions(frames_.back(), named.file, told);
+    // Editors go to the first frame that is not so.
+    if (named.file.empty() && !innermost) told["presentationHint"] = "subtle";
     return told;
   }
   told["line"] = static_cast<int64_t>(named.line) - (lines_from_1_ ? 0 : 1);
+  told["column"] = columns_from_1_ ? 1 : 0;
   told["source"] = SourceOf(named.file);
   return told;
 }
@@ -99,7 +96,9 @@ Result<DapServer::Answer> DapServer::StackTrace(const Json& arguments) {
 
 // A frame, those that are inlined in it, and what the kernel put between it and the next one.
 void DapServer::AddFrames(size_t thread, const StackFrame& frame, bool innermost, Json& frames) {
-  for (const NamedFrame& named : opened_->names.Of(frame)) {
+  // A step may have stopped ahead of what is inlined there.
+  const size_t hidden = innermost ? opened_->steps.Hidden(thread) : 0;
+  for (const NamedFrame& named : opened_->names.Of(frame) | std::views::drop(hidden)) {
     Json told = FrameOf(thread, frame, named, innermost);
     if (named.is_inlined) told["name"] = told["name"].get<std::string>() + " (inlined)";
     frames.push_back(std::move(told));
@@ -140,18 +139,21 @@ Json DapServer::PositionOf(size_t thread) {
 }
 
 // Of an outer frame nothing but where it goes on is proven.
+std::optional<uint64_t> DapServer::RegisterOf(const Frame& frame, std::string_view name) {
+  if (frame.is_innermost)
+    return opened_->view.values().Register(opened_->view.machine().At(frame.thread), name);
+  const bool is_counter = name == "rip" || name == "eip" || name == "pc";
+  return is_counter && frame.address != 0 ? std::optional(frame.address) : std::nullopt;
+}
+
 Json DapServer::RegistersOf(const Frame& frame) {
-  const MachineThread at = opened_->view.machine().At(frame.thread);
+  const CodeMode mode = opened_->view.machine().At(frame.thread).instruction.mode;
   Json told = Json::array();
-  for (const gdb::Register& one : gdb::RegistersOf(at.instruction.mode)) {
+  for (const gdb::Register& one : gdb::RegistersOf(mode)) {
     if (one.name == gdb::kFrameRegister) continue;
-    const bool is_counter = one.name == "rip" || one.name == "eip" || one.name == "pc";
-    std::optional<uint64_t> value;
-    if (frame.is_innermost)
-      value = opened_->view.values().Register(at, one.name);
-    else if (is_counter)
-      value = frame.address;
+    const std::optional<uint64_t> value = RegisterOf(frame, one.name);
     told.push_back(Variable(one.name, value ? Hex(*value) : kUnavailable));
+    if (value) told.back()["memoryReference"] = Hex(*value);
   }
   return told;
 }

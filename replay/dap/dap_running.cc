@@ -14,7 +14,6 @@ namespace {
 
 using Reason = MachineStop::Reason;
 using Others = ReplayedMachine::Others;
-using Clock = std::chrono::steady_clock;
 
 // A run that takes longer is shown as one that goes on.
 constexpr std::chrono::seconds kLongRun(1);
@@ -76,14 +75,20 @@ std::string DapServer::LogText(const Breakpoint& breakpoint, size_t thread) {
 // The thread has come to the address. Whether a breakpoint there stops it.
 bool DapServer::Visit(uint64_t address, size_t thread) {
   stopping_.clear();
+  size_t hidden = SIZE_MAX;
   for (const auto& [sort, breakpoint] : breakpoints_.At(address)) {
     ++breakpoint->hits;
     if (breakpoint->condition && !breakpoint->condition->Holds(breakpoint->hits)) continue;
-    if (breakpoint->log.empty())
+    if (breakpoint->log.empty()) {
       stopping_.emplace_back(sort, breakpoint->id);
-    else
+      const auto inlined = breakpoint->inlined.find(address);
+      hidden = std::min(hidden, inlined == breakpoint->inlined.end() ? 0 : inlined->second);
+    } else {
       SendEvent("output", {{"category", "console"}, {"output", LogText(*breakpoint, thread)}});
+    }
   }
+  // A breakpoint of a line that begins with inlined code shows the line.
+  if (!stopping_.empty()) opened_->steps.Hide(thread, hidden);
   return !stopping_.empty();
 }
 
@@ -134,24 +139,37 @@ Result<MachineStop> DapServer::StepToStop(const Movement& movement, const KeepOn
   return step;
 }
 
+// Tells the client of a run that takes long, now and then.
+void DapServer::TellProgress(Clock::time_point begin, Clock::time_point& told) {
+  const auto now = Clock::now();
+  if (!shows_progress_ || now - told < kLongRun) return;
+  told = now;
+  if (progress_.empty()) {
+    progress_ = fmt::format("run-{}", next_progress_++);
+    return SendEvent("progressStart", {{"progressId", progress_},
+                                       {"title", "Searching the recording"},
+                                       {"requestId", current_},
+                                       {"cancellable", true}});
+  }
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(now - begin);
+  SendEvent("progressUpdate",
+            {{"progressId", progress_}, {"message", fmt::format("{} s", seconds.count())}});
+}
+
 DapServer::Answer DapServer::Run(Json body, Movement movement) {
   Forget();
   was_interrupted_ = false;
   return {.body = std::move(body), .then = [this, movement = std::move(movement)] {
             const auto begin = Clock::now();
-            std::string progress;
+            auto told = begin;
             const KeepOn keep_on = [&] {
-              if (shows_progress_ && progress.empty() && Clock::now() - begin > kLongRun) {
-                progress = fmt::format("run-{}", next_progress_++);
-                SendEvent("progressStart", {{"progressId", progress},
-                                            {"title", "Searching the recording"},
-                                            {"cancellable", true}});
-              }
+              TellProgress(begin, told);
               return !keep_on_ || keep_on_();
             };
             const Result<MachineStop> stop =
                 movement.steps ? StepToStop(movement, keep_on) : RunToStop(movement, keep_on);
-            if (!progress.empty()) SendEvent("progressEnd", {{"progressId", progress}});
+            if (!progress_.empty()) SendEvent("progressEnd", {{"progressId", progress_}});
+            progress_.clear();
             if (stop) return TellStop(*stop);
             Complain(stop.error().message());
             Stopped("error", opened_->view.machine().current(), stop.error().message());
@@ -225,6 +243,7 @@ Result<DapServer::Answer> DapServer::RunThread(const Json& arguments, Direction 
   return Run({{"allThreadsContinued", !alone}},
              {.move =
                   [this, direction, only](const StopMarks& marks, const KeepOn& keep_on) {
+                    opened_->steps.HideNothing();
                     return opened_->view.machine().Continue(direction, marks, only, keep_on);
                   },
               .direction = direction});
@@ -237,20 +256,6 @@ Result<DapServer::Answer> DapServer::ContinueBack(const Json& arguments) {
   return RunThread(arguments, Direction::kBackward);
 }
 
-// One instruction, or with kOver all that it calls.
-Result<MachineStop> DapServer::StepInstruction(size_t thread, CallsOnTheWay calls,
-                                               const StopMarks& marks, const KeepOn& keep_on) {
-  ReplayedMachine& machine = opened_->view.machine();
-  const CursorInstruction instruction = machine.At(thread).instruction;
-  const bool is_call =
-      instruction.last_of_run && (instruction.last == InstructionClass::kCall ||
-                                  instruction.last == InstructionClass::kIndirectCall);
-  MachineStop stop = machine.Step(thread, Direction::kForward, marks, keep_on, Others::kMayStop);
-  const bool goes_in = is_call && instruction.next == machine.At(thread).pc && !stop.loss;
-  if (stop.reason != Reason::kStep || !goes_in || calls == CallsOnTheWay::kInto) return stop;
-  return opened_->steps.Out(thread, marks, keep_on);
-}
-
 Result<DapServer::Answer> DapServer::StepThread(const Json& arguments, CallsOnTheWay calls) {
   const Result<size_t> thread = ThreadIn(arguments);
   if (!thread) return Fail(thread.error());
@@ -258,7 +263,7 @@ Result<DapServer::Answer> DapServer::StepThread(const Json& arguments, CallsOnTh
   return Run(nullptr,
              {.move = [this, calls, by_instruction, of = *thread](
                           const StopMarks& marks, const KeepOn& keep_on) -> Result<MachineStop> {
-                if (by_instruction) return StepInstruction(of, calls, marks, keep_on);
+                if (by_instruction) return opened_->steps.Instruction(of, calls, marks, keep_on);
                 return opened_->steps.Next(of, calls, marks, keep_on);
               },
               .direction = Direction::kForward,
@@ -341,12 +346,13 @@ Result<DapServer::Answer> DapServer::GoTo(const Json& arguments) {
       machine.Continue(target.direction, {.addresses = target.addresses}, *thread, keep_on_);
   if (stop.reason != Reason::kAddress) {
     machine.To(before);
-    if (stop.reason == Reason::kInterrupted) return Fail(ErrorCode::kUsage, "interrupted");
+    if (stop.reason == Reason::kInterrupted) return Fail(ErrorCode::kUsage, "cancelled");
     return Fail(ErrorCode::kUsage,
                 fmt::format("the thread does not come to line {} {}", target.line,
                             target.direction == Direction::kForward ? "again" : "before"));
   }
   Forget();
+  opened_->steps.HideNothing();
   return Answer{.then = [this, of = *thread] { Stopped("goto", of, opened_->view.WhenText(of)); }};
 }
 

@@ -13,15 +13,6 @@
 namespace flowback::dap {
 namespace {
 
-// What an editor's console prints is what gdb would have printed.
-std::string TextOf(const gdb::Replies& replies) {
-  std::string text;
-  for (const std::string& reply : replies)
-    if (reply.starts_with('O') && reply != "OK")
-      text += gdb::BytesOfHex(std::string_view(reply).substr(1)).value_or("");
-  return text;
-}
-
 Json Capabilities() {
   return {{"supportsConfigurationDoneRequest", true},
           {"supportsFunctionBreakpoints", true},
@@ -37,6 +28,13 @@ Json Capabilities() {
           {"supportsExceptionInfoRequest", true},
           {"supportsCancelRequest", true},
           {"supportsTerminateRequest", true},
+          {"supportsRestartRequest", true},
+          {"supportsBreakpointLocationsRequest", true},
+          {"supportsCompletionsRequest", true},
+          {"supportsModulesRequest", true},
+          {"supportsReadMemoryRequest", true},
+          {"supportsEvaluateForHovers", true},
+          {"supportsDelayedStackTraceLoading", true},
           {"exceptionBreakpointFilters",
            {{{"filter", "loss"},
              {"label", "Missing flow"},
@@ -62,7 +60,8 @@ DapServer::Opened::Opened(const gdb::ServerInput& given)
       monitor(given),
       steps(given.session, given.machine, given.stacks),
       places(given.session, given.images),
-      names(StackNamesOf(given.session)) {}
+      names(StackNamesOf(given.session)),
+      first(given.machine.moment()) {}
 
 DapServer::DapServer(Open open, Send send, KeepOn keep_on)
     : open_(std::move(open)), send_(std::move(send)), keep_on_(std::move(keep_on)) {}
@@ -74,7 +73,8 @@ const std::vector<DapServer::Handler>& DapServer::Handlers() {
       {"attach", &DapServer::Launch, false},
       {"configurationDone", &DapServer::ConfigurationDone},
       {"disconnect", &DapServer::Disconnect, false},
-      {"terminate", &DapServer::Disconnect, false},
+      {"terminate", &DapServer::Terminate, false},
+      {"restart", &DapServer::Restart},
       {"cancel", &DapServer::Cancel, false},
       {"evaluate", &DapServer::Evaluate},
       {"continue", &DapServer::ContinueOn},
@@ -98,12 +98,17 @@ const std::vector<DapServer::Handler>& DapServer::Handlers() {
       {"disassemble", &DapServer::Disassemble},
       {"loadedSources", &DapServer::LoadedSources},
       {"source", &DapServer::Source},
+      {"breakpointLocations", &DapServer::BreakpointLocations},
+      {"completions", &DapServer::Completions},
+      {"modules", &DapServer::Modules},
+      {"readMemory", &DapServer::ReadMemory},
   };
   return handlers;
 }
 
 void DapServer::Handle(const Json& message) {
   if (TextIn(message, "type") != "request") return;  // nothing was asked of the client
+  current_ = NumberIn(message, "seq");
   const std::string command = TextIn(message, "command");
   const auto handler = std::ranges::find(Handlers(), command, &Handler::command);
   if (handler == Handlers().end())
@@ -139,20 +144,13 @@ void DapServer::Respond(const Json& request, Json body) {
 }
 
 void DapServer::Refuse(const Json& request, const Error& error) {
-  std::string text = error.message();
-  if (!error.remedy().empty()) text += ": " + error.remedy();
-  send_({{"seq", next_message_++},
-         {"type", "response"},
-         {"request_seq", NumberIn(request, "seq")},
-         {"success", false},
-         {"command", TextIn(request, "command")},
-         {"message", error.message()},
-         {"body", {{"error", {{"id", 1}, {"format", text}, {"showUser", true}}}}}});
+  send_(Refusal(request, error, next_message_++));
 }
 
 Result<DapServer::Answer> DapServer::Initialize(const Json& arguments) {
   shows_progress_ = FlagIn(arguments, "supportsProgressReporting");
   lines_from_1_ = FlagIn(arguments, "linesStartAt1", true);
+  columns_from_1_ = FlagIn(arguments, "columnsStartAt1", true);
   return Answer{.body = Capabilities()};
 }
 
@@ -170,47 +168,7 @@ Result<DapServer::Answer> DapServer::Launch(const Json& arguments) {
 }
 
 Result<DapServer::Answer> DapServer::ConfigurationDone(const Json& /*arguments*/) {
-  return Answer{.then = [this] {
-    const size_t thread = opened_->view.machine().current();
-    const MachineThread at = opened_->view.machine().At(thread);
-    const bool is_last = at.number + 1 >= opened_->view.machine().thread(thread).instructions;
-    const bool died = is_last && opened_->view.KilledBy(thread);
-    Stopped(died ? "exception" : "entry", thread, opened_->view.WhenText(thread));
-  }};
-}
-
-Result<DapServer::Answer> DapServer::Disconnect(const Json& /*arguments*/) {
-  is_over_ = true;
-  return Answer{.then = [this] { SendEvent("terminated", Json::object()); }};
-}
-
-// The run that it was to end has ended by the time that this is answered.
-Result<DapServer::Answer> DapServer::Cancel(const Json& /*arguments*/) { return Answer(); }
-
-// The console's commands. Expressions of the program have no values.
-Result<DapServer::Answer> DapServer::Evaluate(const Json& arguments) {
-  std::string text = TextIn(arguments, "expression");
-  text.erase(0, std::min(text.find_first_not_of(" \t\n"), text.size()));
-  if (constexpr std::string_view kWord = "monitor "; text.starts_with(kWord))
-    text.erase(0, kWord.size());
-  const std::string context = TextIn(arguments, "context");
-  if (context == "hover" || context == "watch" || context == "variables")
-    return Fail(ErrorCode::kUnsupported,
-                "unavailable: the recording holds which instructions ran, and no values");
-  const int64_t id = NumberIn(arguments, "frameId", -1);
-  size_t thread = opened_->view.machine().current();
-  if (id >= 0 && static_cast<size_t>(id) < frames_.size()) thread = frames_[id].thread;
-  const gdb::ThreadNumber number = opened_->view.NumberOf(thread);
-  opened_->monitor.Answer(fmt::format("Hgp{:x}.{:x}", number.pid, number.tid));
-  const MachineMoment before = opened_->view.machine().moment();
-  const std::string answer = TextOf(opened_->monitor.Answer("qRcmd," + gdb::HexOf(text)));
-  const bool moves = !(before == opened_->view.machine().moment());
-  if (moves) Forget();
-  return Answer{.body = {{"result", answer}, {"variablesReference", 0}}, .then = [this, moves] {
-                  if (!moves) return;
-                  const size_t now = opened_->view.machine().current();
-                  Stopped("goto", now, opened_->view.WhenText(now));
-                }};
+  return Answer{.then = [this] { StoppedFirst(); }};
 }
 
 uint32_t DapServer::LineIn(const Json& arguments) const {

@@ -8,8 +8,10 @@
 // A run is answered at once and tells of its end in an event, as the protocol has it.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -22,12 +24,16 @@
 #include "replay/calls/stack_names.h"
 #include "replay/dap/breakable_places.h"
 #include "replay/dap/breakpoints.h"
+#include "replay/dap/listed_function.h"
 #include "replay/dap/messages.h"
 #include "replay/debug/source_steps.h"
 #include "replay/gdb/gdb_server.h"
 #include "replay/gdb/machine_view.h"
 
 namespace flowback::dap {
+
+// The value of what has none.
+inline constexpr char kUnavailable[] = "<unavailable>";
 
 // What the client wants to replay.
 struct Wanted {
@@ -46,6 +52,10 @@ class DapServer {
   DapServer(Open open, Send send, KeepOn keep_on);
 
   void Handle(const Json& message);
+  // A client took back the request before it was handled.
+  void HandleCancelled(const Json& message);
+  // Whether a message that came during a run ends the run.
+  bool EndsRun(const Json& message) const;
   // Something arrived that is no message.
   void Complain(const std::string& problem);
   // The client is done.
@@ -74,6 +84,7 @@ class DapServer {
     SourceSteps steps;
     BreakablePlaces places;
     StackNames names;
+    MachineMoment first;  // where the launch stood
     // What the client was told of last.
     const AddressSpace* space = nullptr;
     std::string program{};
@@ -85,6 +96,13 @@ class DapServer {
     uint64_t address = 0;
     const AddressSpace* space = nullptr;
     bool is_innermost = false;
+    bool is_exact = false;  // as StackFrame has it
+  };
+  // A source that the client asks for by its number.
+  struct GivenSource {
+    std::string file{};  // as lines name it; empty: it is a function's instructions
+    const AddressSpace* space = nullptr;
+    ListedFunction listed{};
   };
   struct Target {
     std::vector<uint64_t> addresses;
@@ -96,12 +114,32 @@ class DapServer {
   Result<Answer> Initialize(const Json& arguments);
   Result<Answer> Launch(const Json& arguments);
   Result<Answer> ConfigurationDone(const Json& arguments);
-  Result<Answer> Disconnect(const Json& arguments);
-  Result<Answer> Cancel(const Json& arguments);
-  Result<Answer> Evaluate(const Json& arguments);
   void SendEvent(std::string_view event, Json body);
   void Respond(const Json& request, Json body);
   void Refuse(const Json& request, const Error& error);
+
+  // dap_session.cc
+  Result<Answer> Terminate(const Json& arguments);
+  Result<Answer> Disconnect(const Json& arguments);
+  Result<Answer> Restart(const Json& arguments);
+  Result<Answer> Cancel(const Json& arguments);
+  Result<Answer> BreakpointLocations(const Json& arguments);
+  Result<Answer> Completions(const Json& arguments);
+  Result<Answer> Modules(const Json& arguments);
+  Result<Answer> ReadMemory(const Json& arguments);
+  void StoppedFirst();
+
+  // dap_console.cc
+  struct Shown {
+    std::optional<uint64_t> value{};
+  };
+  Result<Answer> Evaluate(const Json& arguments);
+  Result<Answer> RunCommand(std::string text, size_t thread);
+  std::string Monitored(const std::string& words);
+  std::vector<std::string> ConsoleWords();
+  std::optional<Shown> RegisterNamed(std::string_view text, const Frame& frame);
+  Frame FrameIn(const Json& arguments);
+  std::string WhyUnavailable();
 
   // dap_running.cc
   Result<Answer> ContinueOn(const Json& arguments);
@@ -118,13 +156,13 @@ class DapServer {
     Direction direction{};
     std::optional<size_t> steps{};  // the thread that makes one step; empty: it is a run
   };
+  using Clock = std::chrono::steady_clock;
   Answer Run(Json body, Movement movement);
+  void TellProgress(Clock::time_point begin, Clock::time_point& told);
   Result<MachineStop> RunToStop(const Movement& movement, const KeepOn& keep_on);
   Result<MachineStop> StepToStop(const Movement& movement, const KeepOn& keep_on);
   Result<Answer> RunThread(const Json& arguments, Direction direction);
   Result<Answer> StepThread(const Json& arguments, CallsOnTheWay calls);
-  Result<MachineStop> StepInstruction(size_t thread, CallsOnTheWay calls, const StopMarks& marks,
-                                      const KeepOn& keep_on);
   bool Visit(uint64_t address, size_t thread);
   std::string LogText(const Breakpoint& breakpoint, size_t thread);
   void TellStop(const MachineStop& stop);
@@ -144,6 +182,9 @@ class DapServer {
   Result<Answer> SetExceptionBreakpoints(const Json& arguments);
   Json Told(const Json& wanted, Breakpoint& breakpoint, const std::string& place, uint64_t& budget);
   std::string NeverRanText(const std::string& place) const;
+  std::string NoFunctionText(const AddressSpace& space, const std::string& name);
+  Result<Answer> SetInListing(const Json& arguments, const ListedFunction& listed,
+                              const std::string& key);
   const AddressSpace* Space();
 
   // dap_looking.cc: what is at hand.
@@ -152,15 +193,23 @@ class DapServer {
   Result<Answer> Scopes(const Json& arguments);
   Result<Answer> Variables(const Json& arguments);
   Result<Answer> ExceptionInfo(const Json& arguments);
-  static Json SourceOf(std::string_view file);
   void AddFrames(size_t thread, const StackFrame& frame, bool innermost, Json& frames);
   Json FrameOf(size_t thread, const StackFrame& frame, const NamedFrame& named, bool innermost);
   Json PositionOf(size_t thread);
   Json RegistersOf(const Frame& frame);
+  std::optional<uint64_t> RegisterOf(const Frame& frame, std::string_view name);
+
+  // dap_sources.cc
+  Json SourceOf(std::string_view file);
+  bool HasSource(std::string_view file);
+  std::string PlaceOf(std::string_view file);
+  void ShowInstructions(const Frame& frame, std::string_view file, Json& told);
+  int64_t ReferenceTo(GivenSource source);
+  const GivenSource* GivenOf(int64_t reference) const;
 
   // dap_code.cc: what the recording's files hold.
   Result<Answer> Disassemble(const Json& arguments);
-  Json InstructionOf(const AddressSpace& space, uint64_t address, const std::string& text) const;
+  Json InstructionOf(const AddressSpace& space, uint64_t address, const std::string& text);
   Result<Answer> LoadedSources(const Json& arguments);
   Result<Answer> Source(const Json& arguments);
 
@@ -177,12 +226,18 @@ class DapServer {
   std::vector<Frame> frames_;
   std::vector<std::pair<Breakpoints::Sort, int64_t>> stopping_;  // those of the last visit
   std::vector<Target> targets_;
+  std::vector<GivenSource> given_;
+  size_t listed_bytes_ = 0;                           // of their texts
+  std::map<std::string, std::string> source_places_;  // that PlaceOf found
   int64_t next_message_ = 1;
   int64_t next_progress_ = 1;
+  int64_t current_ = 0;     // the number of the request that is being handled
+  std::string progress_{};  // that the client was told of and that has not ended
   bool stops_at_losses_ = true;
   bool stops_at_calls_ = false;  // system calls
   bool shows_progress_ = false;
   bool lines_from_1_ = true;
+  bool columns_from_1_ = true;
   bool was_interrupted_ = false;  // by a pause that has not been answered yet
   bool is_over_ = false;
 };

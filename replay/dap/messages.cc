@@ -74,6 +74,18 @@ std::string Framed(const Json& message) {
   return fmt::format("Content-Length: {}\r\n\r\n{}", content.size(), content);
 }
 
+Json Refusal(const Json& request, const Error& error, int64_t number) {
+  std::string text = error.message();
+  if (!error.remedy().empty()) text += ": " + error.remedy();
+  return {{"seq", number},
+          {"type", "response"},
+          {"request_seq", NumberIn(request, "seq")},
+          {"success", false},
+          {"command", TextIn(request, "command")},
+          {"message", error.message()},
+          {"body", {{"error", {{"id", 1}, {"format", text}, {"showUser", true}}}}}};
+}
+
 const Json& MemberOf(const Json& object, std::string_view name) {
   static const Json kNone;
   if (!object.is_object()) return kNone;

@@ -11,6 +11,8 @@
 #include <string>
 #include <string_view>
 
+#include "flowback/base/error.h"
+
 namespace flowback::dap {
 
 using Json = nlohmann::json;
@@ -47,6 +49,9 @@ class MessageReader {
 
 // The message with its header. What is not UTF-8 in it is replaced.
 std::string Framed(const Json& message);
+
+// The response that refuses a request; `number`: the response's own.
+Json Refusal(const Json& request, const Error& error, int64_t number);
 
 // A member of an object, of that type; `other`, where it is absent or of another type.
 int64_t NumberIn(const Json& object, std::string_view name, int64_t other = 0);

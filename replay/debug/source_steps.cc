@@ -10,20 +10,6 @@ namespace {
 using Reason = MachineStop::Reason;
 using Others = ReplayedMachine::Others;
 
-// The same call, or what took its place by a jump: it returns to where that would have.
-bool Continues(const Call& now, const Call& call) {
-  if (now.instructions_before == call.instructions_before) return true;
-  return now.entry == CallEntry::kTailCall && now.return_address == call.return_address &&
-         now.instructions_before > call.instructions_before;
-}
-
-StopMarks With(StopMarks marks, uint64_t address) {
-  const auto at = std::ranges::lower_bound(marks.addresses, address);
-  if (address != 0 && (at == marks.addresses.end() || *at != address))
-    marks.addresses.insert(at, address);
-  return marks;
-}
-
 }  // namespace
 
 SourcePlace SourceSteps::PlaceAt(const AddressSpace* space, uint64_t pc) const {
@@ -39,7 +25,15 @@ Result<SourceSteps::Here> SourceSteps::Look(size_t thread) {
               .space = at.instruction.space,
               .stack = (*stack)->stack,
               .calls = (*stack)->calls,
-              .place = PlaceAt(at.instruction.space, at.pc)};
+              .place = PlaceAt(at.instruction.space, at.pc),
+              .hidden = Hidden(thread)};
+}
+
+// The same call, or what took its place by a jump: it returns to where that would have.
+bool SourceSteps::Continues(const Call& now, const Call& call) {
+  if (now.instructions_before == call.instructions_before) return true;
+  return now.entry == CallEntry::kTailCall && now.return_address == call.return_address &&
+         now.instructions_before > call.instructions_before;
 }
 
 SourceSteps::Relation SourceSteps::RelationOf(const Here& from, const Here& now) {
@@ -61,17 +55,6 @@ AddressRange SourceSteps::RangeOf(const Here& here) const {
   return {here.pc, here.pc + 1};
 }
 
-bool SourceSteps::IsInlinedDeeper(const SourcePlace& place, const SourcePlace& than) {
-  return place.frames.size() > than.frames.size() && !than.frames.empty() &&
-         std::ranges::equal(place.frames.last(than.frames.size()).subspan(1),
-                            than.frames.subspan(1),
-                            [](const SourceFrame& a, const SourceFrame& b) {
-                              return a.function == b.function && a.line == b.line;
-                            }) &&
-         place.frames[place.frames.size() - than.frames.size()].function ==
-             than.frames.front().function;
-}
-
 // Marks of others count; what this adds to them, of one thread alone, need not stop the others.
 std::optional<size_t> SourceSteps::Only(const Way& way) const {
   if (way.marks.addresses.empty() && !way.marks.events) return way.thread;
@@ -81,13 +64,28 @@ std::optional<size_t> SourceSteps::Only(const Way& way) const {
 Result<MachineStop> SourceSteps::Next(size_t thread, CallsOnTheWay calls, const StopMarks& marks,
                                       const KeepOn& keep_on) {
   const Way way{.thread = thread, .calls = calls, .marks = marks, .keep_on = keep_on};
-  const Result<Here> start = Look(thread);
-  if (!start) return Fail(start.error());
-  const Here& from = *start;
+  const Result<Here> from = Look(thread);
+  if (!from) return Fail(from.error());
+  if (calls == CallsOnTheWay::kInto && from->hidden > 0) {
+    Hide(thread, from->hidden - 1);
+    return Done(thread);
+  }
+  if (from->place.known()) return NextFrom(way, *from);
+  const Result<bool> may_come = HasCallerWithLines(way, *from);
+  if (!may_come) return Fail(may_come.error());
+  if (!*may_come) return Instruction(thread, calls, marks, keep_on);
+  const MachineMoment origin = machine_.moment();
+  const Result<MachineStop> stop = NextFrom(way, *from);
+  if (!stop || stop->reason != Reason::kEnd) return stop;
+  machine_.To(origin);
+  return Instruction(thread, calls, marks, keep_on);
+}
+
+Result<MachineStop> SourceSteps::NextFrom(const Way& way, const Here& from) {
   Here now = from;
   for (;;) {
     const MachineStop stop =
-        machine_.StepOut(thread, RangeOf(now), marks, keep_on, Others::kMayStop);
+        machine_.StepOut(way.thread, RangeOf(now), way.marks, way.keep_on, Others::kMayStop);
     if (stop.reason != Reason::kStep) return stop;
     if (Status status = LookAgain(way, now); !status) return Fail(status.error());
     Relation relation = RelationOf(from, now);
@@ -99,17 +97,26 @@ Result<MachineStop> SourceSteps::Next(size_t thread, CallsOnTheWay calls, const 
     if (relation == Relation::kLeft) {
       const Result<Stop> ran = RunOutToLines(way, now);
       if (!ran) return Fail(ran.error());
-      return ran->value_or(Done(thread));
+      return ran->value_or(Done(way.thread));
     }
-    if (relation == Relation::kSame && IsNextLine(way, from, now)) return Done(thread);
+    if (relation == Relation::kSame && IsNextLine(way, from, now)) return Done(way.thread);
   }
 }
 
-// Whether a step that began at `from` ends there.
+// Whether a step that began at `from` ends there. Where code begins that is inlined into the line,
+// the line comes first; into the line at hand, a step goes into the inlined function or over it.
 bool SourceSteps::IsNextLine(const Way& way, const Here& from, const Here& now) {
-  if (!now.place.known() || now.place.SameLineAs(from.place)) return false;
-  if (way.calls == CallsOnTheWay::kOver && IsInlinedDeeper(now.place, from.place)) return false;
-  return now.place.is_statement && now.pc == now.place.begin;
+  if (!now.place.known() || !now.place.is_statement || now.pc != now.place.begin) return false;
+  const SourcePlace view = from.View();
+  const size_t levels = now.place.frames.size();
+  size_t shown = std::max<size_t>(CommonLevels(now.place, view), 1);
+  if (IsOnLine(now.place, view)) {
+    if (levels == shown || way.calls == CallsOnTheWay::kOver) return false;
+    ++shown;
+  }
+  if (now.place.frames[levels - shown].line == 0) return false;
+  Hide(way.thread, levels - shown);
+  return true;
 }
 
 // The thread has entered a call: goes into it, or on to where it has been left.
@@ -203,75 +210,9 @@ Result<SourceSteps::Stop> SourceSteps::PassProlog(const Way& way, const Here& en
   if (!behind) return Fail(behind.error());
   if (RelationOf(entered, *behind) != Relation::kSame)
     machine_.ToInstruction(way.thread, entered.number);
+  else if (behind->place.known())
+    Hide(way.thread, behind->place.frames.size() - 1);
   return Stop(Done(way.thread));
-}
-
-// Whether a call that `from` is in, at that depth, has been left before an instruction of the
-// thread.
-Result<bool> SourceSteps::IsGone(const Way& way, const Here& from, size_t depth, uint64_t number) {
-  const auto stack = stacks_.At(machine_.index_number(way.thread), number);
-  if (!stack) return Fail(stack.error());
-  if ((*stack)->stack != from.stack) return false;
-  const std::vector<Call>& calls = (*stack)->calls;
-  return calls.size() <= depth || !Continues(calls[depth], from.calls[depth]);
-}
-
-// To where the call was left that is gone before that instruction: by a return to elsewhere, by an
-// exception.
-Status SourceSteps::GoToEndOf(const Way& way, const Here& from, size_t depth, uint64_t gone) {
-  uint64_t there = from.number;
-  while (gone - there > 1) {
-    const uint64_t middle = there + (gone - there) / 2;
-    const Result<bool> is_gone = IsGone(way, from, depth, middle);
-    if (!is_gone) return Fail(is_gone.error());
-    (*is_gone ? gone : there) = middle;
-  }
-  machine_.ToInstruction(way.thread, gone);
-  return {};
-}
-
-Result<SourceSteps::Stop> SourceSteps::RunOut(const Way& way, const Here& from, size_t depth) {
-  const Call& call = from.calls[depth];
-  const uint64_t target = call.resume != 0 ? call.resume : call.return_address;
-  const StopMarks marks = With(way.marks, target);
-  for (;;) {
-    const MachineStop stop = machine_.Continue(Direction::kForward, marks, Only(way), way.keep_on);
-    if (stop.reason == Reason::kInterrupted) return Stop(stop);
-    const bool is_own_mark =
-        stop.reason != Reason::kAddress || way.marks.HasAddress(machine_.At(stop.thread).pc);
-    const uint64_t number = machine_.At(way.thread).number;
-    const Result<bool> is_gone = IsGone(way, from, depth, number);
-    if (!is_gone) return Fail(is_gone.error());
-    if (*is_gone) {
-      if (Status status = GoToEndOf(way, from, depth, number); !status) return Fail(status.error());
-      // What the thread did where flow is missing is not known: it need not have returned.
-      const bool in_loss = stop.reason == Reason::kLoss && machine_.At(way.thread).number == number;
-      return in_loss ? Stop(stop) : Stop();
-    }
-    if (is_own_mark) return Stop(stop);
-  }
-}
-
-// To a caller that has source lines.
-Result<SourceSteps::Stop> SourceSteps::RunOutToLines(const Way& way, Here& now) {
-  while (!now.place.known()) {
-    if (now.calls.empty())
-      return Stop(machine_.Continue(Direction::kForward, way.marks, Only(way), way.keep_on));
-    Result<Stop> ran = RunOut(way, now, now.calls.size() - 1);
-    if (!ran || *ran) return ran;
-    if (Status status = LookAgain(way, now); !status) return Fail(status.error());
-  }
-  return Stop();
-}
-
-Result<MachineStop> SourceSteps::Out(size_t thread, const StopMarks& marks, const KeepOn& keep_on) {
-  const Way way{.thread = thread, .marks = marks, .keep_on = keep_on};
-  const Result<Here> from = Look(thread);
-  if (!from) return Fail(from.error());
-  if (from->calls.empty()) return machine_.Continue(Direction::kForward, marks, Only(way), keep_on);
-  const Result<Stop> ran = RunOut(way, *from, from->calls.size() - 1);
-  if (!ran) return Fail(ran.error());
-  return ran->value_or(Done(thread));
 }
 
 }  // namespace flowback

@@ -20,6 +20,11 @@ Result<MachineStop> SourceSteps::Back(size_t thread, const StopMarks& marks,
   if (!start) return Fail(start.error());
   Here from = *std::move(start);
   Here now = from;
+  if (!from.place.known()) {
+    const Result<bool> may_come = HasCallerWithLines(way, from);
+    if (!may_come) return Fail(may_come.error());
+    return *may_come ? BackOutToLines(way, now) : InstructionBack(way, from);
+  }
   for (;;) {
     Relation relation = Relation::kSame;
     const Result<Stop> stepped = StepBack(way, from, now, relation);
@@ -31,11 +36,39 @@ Result<MachineStop> SourceSteps::Back(size_t thread, const StopMarks& marks,
       if (*ran) return **ran;
       relation = RelationOf(from, now);
     }
-    if (relation != Relation::kSame) from = now;
-    if (!now.place.known()) continue;
-    if (IsInlinedDeeper(now.place, from.place)) continue;
-    return BackToBegin(way, now);
+    if (relation != Relation::kSame) {
+      if (!now.place.known()) return BackOutToLines(way, now);
+      return BackToBegin(way, now, now.View());
+    }
+    // No line begins where the compiler moved code among that of others, nor does Next stop there.
+    if (!now.place.known() || !now.place.is_statement) continue;
+    const size_t common = CommonLevels(now.place, from.View());
+    return BackToBegin(way, now, ViewOfLevels(now.place, std::max<size_t>(common, 1)));
   }
+}
+
+// To the begin of the line that called what leads here. Where no caller has lines, to the call.
+Result<MachineStop> SourceSteps::BackOutToLines(const Way& way, Here& now) {
+  while (!now.place.known()) {
+    const Result<bool> may_come = HasCallerWithLines(way, now);
+    if (!may_come) return Fail(may_come.error());
+    if (!*may_come || now.calls.empty()) return Done(way.thread);
+    const Result<Stop> ran = RunBackOut(way, now, now.calls.size() - 1);
+    if (!ran) return Fail(ran.error());
+    if (*ran) return **ran;
+  }
+  return BackToBegin(way, now, now.View());
+}
+
+// One instruction, or a call and all that it executed.
+Result<MachineStop> SourceSteps::InstructionBack(const Way& way, const Here& from) {
+  Here now = from;
+  Relation relation = Relation::kSame;
+  Result<Stop> stepped = StepBack(way, from, now, relation);
+  if (!stepped) return Fail(stepped.error());
+  if (!*stepped && relation == Relation::kDeeper) stepped = RunBackOut(way, now, from.calls.size());
+  if (!stepped) return Fail(stepped.error());
+  return stepped->value_or(Done(way.thread));
 }
 
 // Whether the instruction that the thread stands at may have been the last of its call, or the
@@ -105,36 +138,47 @@ Result<SourceSteps::Stop> SourceSteps::RunBackTo(const Way& way, uint64_t number
   return is_on_the_way ? Stop(stop) : Stop();
 }
 
-// To the first instruction that executed of the line at hand, calls within it included.
-Result<MachineStop> SourceSteps::BackToBegin(const Way& way, const Here& line) {
+// The place of the call. One that took another call's place by a jump was made where that returns
+// to.
+uint64_t SourceSteps::MadeAt(const Call& call) {
+  if (call.resume != 0) return call.resume;
+  return call.return_address != 0 ? call.return_address - 1 : call.site;
+}
+
+// To the first instruction that executed of the view's line, calls within it included.
+Result<MachineStop> SourceSteps::BackToBegin(const Way& way, const Here& line,
+                                             const SourcePlace& view) {
   const StopMarks none;
   const Way quiet{.thread = way.thread, .calls = way.calls, .marks = none, .keep_on = way.keep_on};
   Here now = line;
-  for (;;) {
-    const uint64_t first = now.number;
-    const auto stay = [&] {
-      machine_.ToInstruction(way.thread, first);
-      return Done(way.thread);
-    };
+  uint64_t first = 0;
+  size_t hidden = 0;
+  const auto stay = [&] {
+    machine_.ToInstruction(way.thread, first);
+    Hide(way.thread, hidden);
+    return Done(way.thread);
+  };
+  for (bool is_begin = true;; is_begin = now.place.is_statement) {
+    if (is_begin) {
+      first = now.number;
+      hidden = now.place.frames.size() - view.frames.size();
+    }
     Relation relation = Relation::kSame;
     const Result<Stop> stepped = StepBack(quiet, line, now, relation);
     if (!stepped) return Fail(stepped.error());
     if (*stepped && (*stepped)->reason == Reason::kInterrupted) return **stepped;
     if (*stepped) return stay();
     if (relation == Relation::kDeeper) {
-      const Call& call = now.calls[line.calls.size()];
-      // A call that took another one's place by a jump was made where that returns to.
-      const uint64_t made_at = call.resume != 0           ? call.resume
-                               : call.return_address != 0 ? call.return_address - 1
-                                                          : call.site;
-      const bool is_of_line = made_at != 0 && PlaceAt(line.space, made_at).SameLineAs(line.place);
+      const uint64_t made_at = MadeAt(now.calls[line.calls.size()]);
+      const bool is_of_line = made_at != 0 && IsOnLine(PlaceAt(line.space, made_at), view);
       if (!is_of_line) return stay();
       const Result<Stop> ran = RunBackOut(way, now, line.calls.size());
       if (!ran) return Fail(ran.error());
       if (*ran) return **ran;
       relation = RelationOf(line, now);
     }
-    if (relation != Relation::kSame || !now.place.SameLineAs(line.place)) return stay();
+    const bool is_moved = now.place.known() && !now.place.is_statement;
+    if (relation != Relation::kSame || (!is_moved && !IsOnLine(now.place, view))) return stay();
   }
 }
 

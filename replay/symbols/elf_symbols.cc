@@ -208,6 +208,18 @@ void ElfSymbols::AppendNames(size_t most, std::vector<std::string>& names) const
     if (names.size() < most) names.push_back(Demangled(alias.name));
 }
 
+void ElfSymbols::VisitEntries(
+    const std::function<void(const std::string& name, uint64_t file_offset)>& visit) const {
+  auto alias = aliases_.begin();
+  for (const ElfSymbol& symbol : symbols_) {
+    while (alias != aliases_.end() && alias->begin < symbol.begin) ++alias;
+    if (!symbol.is_function || symbol.whole != symbol.begin) continue;
+    visit(Demangled(symbol.name), symbol.begin);
+    for (auto at = alias; at != aliases_.end() && at->begin == symbol.begin; ++at)
+      visit(Demangled(at->name), symbol.begin);
+  }
+}
+
 std::optional<ElfSymbols::Hit> ElfSymbols::Find(uint64_t file_offset) {
   const Range* range = RangeAt(file_offset);
   if (range == nullptr) return std::nullopt;

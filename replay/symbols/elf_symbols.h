@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -46,6 +47,9 @@ class ElfSymbols {
   std::vector<std::string> OtherNames(uint64_t file_offset);
   // Appends names, demangled, until there are `most`.
   void AppendNames(size_t most, std::vector<std::string>& names) const;
+  // Calls `visit` with each function that is entered, by each of its names, demangled.
+  void VisitEntries(
+      const std::function<void(const std::string& name, uint64_t file_offset)>& visit) const;
   bool empty() const { return ranges_.empty(); }
   // One at each place, sorted. Names are as the table has them, unless Find gave them.
   const std::vector<ElfSymbol>& symbols() const { return symbols_; }

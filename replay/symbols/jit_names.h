@@ -66,6 +66,12 @@ class JitNames {
   };
   // By the place in the file of code.
   std::optional<Hit> Find(uint64_t file_offset) const;
+  // Calls `visit` with each name, and where in the file of code its function begins.
+  template <class Visit>
+  void VisitEntries(Visit&& visit) const {
+    for (const Range& range : ranges_)
+      if (range.offset == 0) visit(range.name, range.begin);
+  }
   // Where in its source a function is at that place, which has a range of places in common.
   struct Place {
     std::string_view function;

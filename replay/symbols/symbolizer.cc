@@ -139,6 +139,22 @@ std::vector<std::string> Symbolizer::OtherNames(const AddressSpace& space, uint6
                      : file.symbols->OtherNames(ip - mapping->FileBase());
 }
 
+void Symbolizer::VisitEntries(
+    const CodeMapping& mapping,
+    const std::function<void(std::string_view name, uint64_t ip)>& visit) {
+  if (!mapping.section->kallsyms().empty()) return;
+  const std::scoped_lock lock(files_->mutex);
+  const Files::Known& file = files_->Of(mapping.section, search_);
+  const auto visit_mapped = [&](std::string_view name, uint64_t file_offset) {
+    const uint64_t ip = mapping.FileBase() + file_offset;
+    if (ip - mapping.address < mapping.size) visit(name, ip);
+  };
+  if (file.is_jit)
+    files_->Jit().VisitEntries(visit_mapped);
+  else
+    file.symbols->VisitEntries(visit_mapped);
+}
+
 std::vector<std::string> Symbolizer::FilesRead() const {
   const std::scoped_lock lock(files_->mutex);
   std::vector<std::string> files = {""};

@@ -60,7 +60,7 @@ void AskAsGdb(Replayed& replayed, std::string_view bytes) {
 }
 
 void AskAsEditor(Replayed& replayed, std::string_view bytes) {
-  constexpr std::array<const char*, 29> kCommands = {"initialize",
+  constexpr std::array<const char*, 34> kCommands = {"initialize",
                                                      "launch",
                                                      "configurationDone",
                                                      "evaluate",
@@ -88,7 +88,12 @@ void AskAsEditor(Replayed& replayed, std::string_view bytes) {
                                                      "attach",
                                                      "cancel",
                                                      "disconnect",
-                                                     "terminate"};
+                                                     "terminate",
+                                                     "restart",
+                                                     "completions",
+                                                     "breakpointLocations",
+                                                     "modules",
+                                                     "readMemory"};
   size_t sent = 0;
   dap::DapServer server(
       [&](const dap::Wanted&) -> Result<const gdb::ServerInput*> { return &replayed.input; },

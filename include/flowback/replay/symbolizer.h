@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -42,6 +43,9 @@ class Symbolizer {
   // ("malloc" of "__libc_malloc"), also with their versions ("memcpy@GLIBC_2.14"). Empty for code
   // that is in no ELF file.
   std::vector<std::string> OtherNames(const AddressSpace& space, uint64_t ip);
+  // Calls `visit` with each function that is entered in that part of a space, by each of its names.
+  void VisitEntries(const CodeMapping& mapping,
+                    const std::function<void(std::string_view name, uint64_t ip)>& visit);
   // The names in all ELF files that were asked about so far, at most `most` of them, demangled.
   std::vector<std::string> KnownNames(size_t most);
 
