@@ -53,6 +53,12 @@ std::optional<DapServer::Shown> DapServer::RegisterNamed(std::string_view text,
   return std::nullopt;
 }
 
+std::optional<LocalValue> DapServer::VariableNamed(std::string_view text, const Frame& frame) {
+  for (LocalValue& one : LocalsOf(frame))
+    if (one.name == text) return std::move(one);
+  return std::nullopt;
+}
+
 // The frame that the client names, else the innermost one of the current thread.
 DapServer::Frame DapServer::FrameIn(const Json& arguments) {
   const int64_t id = NumberIn(arguments, "frameId", -1);
@@ -63,7 +69,8 @@ DapServer::Frame DapServer::FrameIn(const Json& arguments) {
           .address = at.pc,
           .space = at.instruction.space,
           .is_innermost = true,
-          .is_exact = true};
+          .is_exact = true,
+          .level = opened_->steps.Hidden(machine.current())};
 }
 
 // What has a value; else a command of the console.
@@ -75,8 +82,16 @@ Result<DapServer::Answer> DapServer::Evaluate(const Json& arguments) {
   if (const auto shown = RegisterNamed(text, frame))
     return Answer{.body = {{"result", shown->value ? Hex(*shown->value) : kUnavailable},
                            {"variablesReference", 0}}};
+  const std::vector<std::string> words = ConsoleWords();
   const std::string context = TextIn(arguments, "context");
-  if (context == "hover" || context == "watch" || context == "variables")
+  const bool is_asked = context == "hover" || context == "watch" || context == "variables";
+  const bool is_command =
+      !is_asked && std::ranges::find(words, text.substr(0, text.find(' '))) != words.end();
+  if (!is_command)
+    if (const auto one = VariableNamed(text, frame))
+      return Answer{
+          .body = {{"result", one->value}, {"type", one->type}, {"variablesReference", 0}}};
+  if (is_asked)
     return Fail(ErrorCode::kUnsupported,
                 fmt::format("'{}' is unavailable: {}", text, WhyUnavailable()));
   return RunCommand(text, frame.thread);

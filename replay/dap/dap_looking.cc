@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include <algorithm>
-#include <ranges>
 #include <utility>
 
 #include "base/hex.h"
@@ -44,14 +43,9 @@ Result<DapServer::Answer> DapServer::Threads(const Json& /*arguments*/) {
   return Answer{.body = {{"threads", std::move(threads)}}};
 }
 
-Json DapServer::FrameOf(size_t thread, const StackFrame& frame, const NamedFrame& named,
-                        bool innermost) {
+Json DapServer::FrameOf(const StackFrame& frame, const NamedFrame& named, const Frame& known) {
   Json told = {{"id", frames_.size()}, {"line", 0}, {"column", 0}};
-  frames_.push_back({.thread = thread,
-                     .address = frame.address,
-                     .space = frame.space,
-                     .is_innermost = innermost,
-                     .is_exact = frame.is_exact});
+  frames_.push_back(known);
   std::string name(named.function);
   if (name.empty()) name = frame.address == 0 ? "[unknown]" : Hex(frame.address);
   if (frame.is_guess) name += " (a guess)";
@@ -60,7 +54,7 @@ Json DapServer::FrameOf(size_t thread, const StackFrame& frame, const NamedFrame
   if (named.file.empty() || !HasSource(named.file)) {
     ShowInstructions(frames_.back(), named.file, told);
     // Editors go to the first frame that is not so.
-    if (named.file.empty() && !innermost) told["presentationHint"] = "subtle";
+    if (named.file.empty() && !known.is_innermost) told["presentationHint"] = "subtle";
     return told;
   }
   told["line"] = static_cast<int64_t>(named.line) - (lines_from_1_ ? 0 : 1);
@@ -85,7 +79,7 @@ Result<DapServer::Answer> DapServer::StackTrace(const Json& arguments) {
   Json frames = Json::array();
   size_t named = 0;
   for (; named < all.size() && frames.size() < end; ++named)
-    AddFrames(*thread, all[named], named == 0, frames);
+    AddFrames(*thread, all[named], named, frames);
   // Of what has not been named it is not known yet what is inlined in it.
   const size_t total = frames.size() + (all.size() - named);
   Json part = Json::array();
@@ -95,12 +89,20 @@ Result<DapServer::Answer> DapServer::StackTrace(const Json& arguments) {
 }
 
 // A frame, those that are inlined in it, and what the kernel put between it and the next one.
-void DapServer::AddFrames(size_t thread, const StackFrame& frame, bool innermost, Json& frames) {
+void DapServer::AddFrames(size_t thread, const StackFrame& frame, size_t number, Json& frames) {
   // A step may have stopped ahead of what is inlined there.
-  const size_t hidden = innermost ? opened_->steps.Hidden(thread) : 0;
-  for (const NamedFrame& named : opened_->names.Of(frame) | std::views::drop(hidden)) {
-    Json told = FrameOf(thread, frame, named, innermost);
-    if (named.is_inlined) told["name"] = told["name"].get<std::string>() + " (inlined)";
+  const size_t hidden = number == 0 ? opened_->steps.Hidden(thread) : 0;
+  const std::vector<NamedFrame> names = opened_->names.Of(frame);
+  for (size_t level = hidden; level < names.size(); ++level) {
+    Json told = FrameOf(frame, names[level],
+                        {.thread = thread,
+                         .address = frame.address,
+                         .space = frame.space,
+                         .is_innermost = number == 0,
+                         .is_exact = frame.is_exact,
+                         .number = number,
+                         .level = level});
+    if (names[level].is_inlined) told["name"] = told["name"].get<std::string>() + " (inlined)";
     frames.push_back(std::move(told));
   }
   if (!frame.is_handler) return;
@@ -158,6 +160,16 @@ Json DapServer::RegistersOf(const Frame& frame) {
   return told;
 }
 
+std::vector<LocalValue> DapServer::LocalsOf(const Frame& frame) {
+  if (frame.address == 0) return {};
+  ReplayedMachine& machine = opened_->view.machine();
+  const MachineThread at = machine.At(frame.thread);
+  const auto stack = opened_->input.stacks.At(machine.index_number(frame.thread), at.number);
+  if (!stack) return {};
+  return opened_->locals.Of(
+      at, {.frames = (*stack)->frames, .frame = frame.number, .level = frame.level});
+}
+
 Result<DapServer::Answer> DapServer::Variables(const Json& arguments) {
   const int64_t reference = std::max<int64_t>(NumberIn(arguments, "variablesReference"), 0) - 1;
   const int64_t number = reference / kScopes;
@@ -174,9 +186,12 @@ Result<DapServer::Answer> DapServer::Variables(const Json& arguments) {
       told = RegistersOf(frame);
       break;
     case Scope::kLocals:
-      told.push_back(Variable("values",
-                              "<unavailable>: the recording holds which instructions "
-                              "ran, and no values"));
+      for (const LocalValue& one : LocalsOf(frame)) {
+        told.push_back(Variable(one.name, one.value));
+        told.back()["type"] = one.type;
+        told.back()["evaluateName"] = one.name;
+        if (one.address) told.back()["memoryReference"] = Hex(*one.address);
+      }
       break;
   }
   return Answer{.body = {{"variables", std::move(told)}}};

@@ -61,6 +61,7 @@ DapServer::Opened::Opened(const gdb::ServerInput& given)
       steps(given.session, given.machine, given.stacks),
       places(given.session, given.images),
       names(StackNamesOf(given.session)),
+      locals(given.session, view.values()),
       first(given.machine.moment()) {}
 
 DapServer::DapServer(Open open, Send send, KeepOn keep_on)

@@ -26,6 +26,7 @@
 #include "replay/dap/breakpoints.h"
 #include "replay/dap/listed_function.h"
 #include "replay/dap/messages.h"
+#include "replay/debug/local_values.h"
 #include "replay/debug/source_steps.h"
 #include "replay/gdb/gdb_server.h"
 #include "replay/gdb/machine_view.h"
@@ -84,6 +85,7 @@ class DapServer {
     SourceSteps steps;
     BreakablePlaces places;
     StackNames names;
+    LocalValues locals;
     MachineMoment first;  // where the launch stood
     // What the client was told of last.
     const AddressSpace* space = nullptr;
@@ -97,6 +99,8 @@ class DapServer {
     const AddressSpace* space = nullptr;
     bool is_innermost = false;
     bool is_exact = false;  // as StackFrame has it
+    size_t number = 0;      // of the thread's frames, without inlined ones
+    size_t level = 0;       // as LocalValues::Place has it
   };
   // A source that the client asks for by its number.
   struct GivenSource {
@@ -138,6 +142,7 @@ class DapServer {
   std::string Monitored(const std::string& words);
   std::vector<std::string> ConsoleWords();
   std::optional<Shown> RegisterNamed(std::string_view text, const Frame& frame);
+  std::optional<LocalValue> VariableNamed(std::string_view text, const Frame& frame);
   Frame FrameIn(const Json& arguments);
   std::string WhyUnavailable();
 
@@ -193,10 +198,11 @@ class DapServer {
   Result<Answer> Scopes(const Json& arguments);
   Result<Answer> Variables(const Json& arguments);
   Result<Answer> ExceptionInfo(const Json& arguments);
-  void AddFrames(size_t thread, const StackFrame& frame, bool innermost, Json& frames);
-  Json FrameOf(size_t thread, const StackFrame& frame, const NamedFrame& named, bool innermost);
+  void AddFrames(size_t thread, const StackFrame& frame, size_t number, Json& frames);
+  Json FrameOf(const StackFrame& frame, const NamedFrame& named, const Frame& known);
   Json PositionOf(size_t thread);
   Json RegistersOf(const Frame& frame);
+  std::vector<LocalValue> LocalsOf(const Frame& frame);
   std::optional<uint64_t> RegisterOf(const Frame& frame, std::string_view name);
 
   // dap_sources.cc

@@ -187,6 +187,18 @@ bool DwarfClient::Ask(const std::string& request, std::string& reply) {
   return Receive(reply.data(), size);
 }
 
+VariablesInfo DwarfClient::VariablesAt(uint64_t address) {
+  WireWriter writer;
+  writer.Put(DwarfCommand::kVariables);
+  writer.Put(address);
+  std::string reply;
+  VariablesInfo info;
+  if (!Ask(writer.bytes(), reply)) return info;
+  WireReader reader(reply);
+  reader.Get(info);
+  return reader.complete() ? info : VariablesInfo();
+}
+
 UnitInfo DwarfClient::ReadUnit(uint32_t number) {
   WireWriter writer;
   writer.Put(DwarfCommand::kUnit);

@@ -31,6 +31,8 @@ class DwarfClient {
   const std::vector<UnitRange>& units() const { return units_; }
   // An empty one when the reader fails.
   UnitInfo ReadUnit(uint32_t number);
+  // The variables of the functions at an address, as linked. None when the reader fails.
+  VariablesInfo VariablesAt(uint64_t address);
   // Whether the file's contents are those that were compiled; false when it can't be read.
   bool HasMd5(const std::string& path, const std::array<uint8_t, 16>& md5);
   // What could not be read so far: a sentence for each kind of damage, a few at most.

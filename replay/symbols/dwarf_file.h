@@ -72,4 +72,22 @@ struct DwarfRequest {
   std::vector<std::string> folders;  // further folders under which split files may lie
 };
 
+// A variable of a function, as it is at one address.
+struct VariableInfo {
+  enum class Kind : uint8_t { kOther, kSigned, kUnsigned, kFloat, kBool, kCharacter, kPointer };
+  std::string name;
+  std::string type;    // as the source names it
+  uint32_t bytes = 0;  // 0: not told
+  Kind kind = Kind::kOther;
+  uint32_t level = 0;  // of the function, the innermost one that is inlined there first
+  // Where it is: a DWARF expression. Empty: the compiler kept it nowhere.
+  std::string location;
+  std::optional<int64_t> constant;  // that it is
+};
+
+struct VariablesInfo {
+  std::string frame_base;  // of the function that is not inlined: a DWARF expression
+  std::vector<VariableInfo> variables;
+};
+
 }  // namespace flowback::symbols

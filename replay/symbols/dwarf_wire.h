@@ -18,11 +18,12 @@ namespace flowback::symbols {
 enum class DwarfCommand : uint8_t {
   kOpen,  // DwarfRequest; the reply: whether there is DWARF (u8), the problem, UnitRanges, problems
   kUnit,  // number (u32); the reply: UnitInfo, problems so far
-  kCheck,  // path, MD5 (16 bytes); the reply: whether the file has that MD5 (u8)
+  kVariables,  // address as linked (u64); the reply: VariablesInfo
+  kCheck,      // path, MD5 (16 bytes); the reply: whether the file has that MD5 (u8)
 };
 
 // The version of this exchange, the reader program's only argument.
-constexpr char kDwarfVersion[] = "flowback-dwarf-4";
+constexpr char kDwarfVersion[] = "flowback-dwarf-5";
 // Of a message; what is larger comes from a reader that went astray, or from a file made so that
 // each of its bytes becomes many: a row of a line table is 40 bytes, and takes one in the file.
 constexpr uint64_t kFreeDwarfMessage = uint64_t{64} << 20;
@@ -59,6 +60,20 @@ class WireWriter {
     Put(info.is_split);
     Put(info.split_file);
     Put(info.split_name);
+  }
+  void Put(const VariableInfo& variable) {
+    Put(variable.name);
+    Put(variable.type);
+    Put(variable.bytes);
+    Put(variable.kind);
+    Put(variable.level);
+    Put(variable.location);
+    Put(variable.constant.has_value());
+    Put(variable.constant.value_or(0));
+  }
+  void Put(const VariablesInfo& info) {
+    Put(info.frame_base);
+    Put(info.variables);
   }
   const std::string& bytes() const { return bytes_; }
 
@@ -108,6 +123,21 @@ class WireReader {
     Get(info.is_split);
     Get(info.split_file);
     Get(info.split_name);
+  }
+  void Get(VariableInfo& variable) {
+    Get(variable.name);
+    Get(variable.type);
+    Get(variable.bytes);
+    Get(variable.kind);
+    Get(variable.level);
+    Get(variable.location);
+    const bool is_constant = Get<bool>();
+    const auto constant = Get<int64_t>();
+    if (is_constant) variable.constant = constant;
+  }
+  void Get(VariablesInfo& info) {
+    Get(info.frame_base);
+    Get(info.variables);
   }
   template <class T>
   T Get() {

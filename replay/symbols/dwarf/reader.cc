@@ -30,6 +30,7 @@
 
 #include "base/sanitized.h"
 #include "replay/symbols/dwarf/opened_object.h"
+#include "replay/symbols/dwarf/variables.h"
 #include "replay/symbols/dwarf_wire.h"
 
 namespace flowback::symbols {
@@ -104,6 +105,11 @@ class Reader {
     AddLines(unit, info);
     AddSubroutines(unit, info);
     return info;
+  }
+
+  VariablesInfo VariablesAt(uint64_t address) {
+    const auto note = [this](Error error) { Note(std::move(error)); };
+    return symbols::VariablesAt(*context_, address, note);
   }
 
   static bool HasMd5(const std::string& path, const std::array<uint8_t, 16>& md5) {
@@ -394,6 +400,8 @@ class Server {
         return Open(request, reply);
       case DwarfCommand::kUnit:
         return Unit(reader_.ReadUnit(request.Get<uint32_t>()), reply);
+      case DwarfCommand::kVariables:
+        return reply.Put(reader_.VariablesAt(request.Get<uint64_t>()));
       case DwarfCommand::kCheck: {
         const auto path = request.Get<std::string>();
         return reply.Put(Reader::HasMd5(path, request.Get<std::array<uint8_t, 16>>()));
