@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Steps out of calls, of inlined functions, and of code without lines.
 #include <algorithm>
+#include <array>
 #include <ranges>
+#include <string_view>
 #include <utility>
 
 #include "replay/debug/source_steps.h"
@@ -11,6 +13,15 @@ namespace {
 
 using Reason = MachineStop::Reason;
 using Others = ReplayedMachine::Others;
+
+// Whether the function of the C library does nothing but start a program or a thread: who steps is
+// not on the way there, also where the library has lines.
+bool StartsThreads(std::string_view name) {
+  constexpr std::array<std::string_view, 7> kNames = {
+      "_start", "__libc_start_call_main", "start_thread", "clone",
+      "clone3", "thread_start",           "__clone3"};
+  return std::ranges::find(kNames, name) != kNames.end() || name.starts_with("__libc_start_main");
+}
 
 StopMarks With(StopMarks marks, uint64_t address) {
   const auto at = std::ranges::lower_bound(marks.addresses, address);
@@ -84,8 +95,11 @@ Result<bool> SourceSteps::HasCallerWithLines(const Way& way, const Here& here) {
   const auto stack = stacks_.At(machine_.index_number(way.thread), here.number);
   if (!stack) return Fail(stack.error());
   return std::ranges::any_of((*stack)->frames | std::views::drop(1), [&](const StackFrame& frame) {
-    return frame.address != 0 &&
-           PlaceAt(frame.space, frame.is_exact ? frame.address : frame.address - 1).known();
+    if (frame.space == nullptr || frame.address == 0) return false;
+    const uint64_t at = frame.is_exact ? frame.address : frame.address - 1;
+    if (!PlaceAt(frame.space, at).known()) return false;
+    const auto symbol = session_.symbols().Find(*frame.space, at);
+    return !symbol || !StartsThreads(symbol->name);
   });
 }
 

@@ -196,6 +196,32 @@ def check_lineless(flowback, compiler, source, folder):
     assert client.close() == 0
 
 
+def check_start(flowback, compiler, source, folder):
+    """The C library starts the program, and may have lines: no step goes there from code that has none."""
+    program, recording = os.path.join(folder, "start"), os.path.join(folder, "start.data")
+    part = os.path.join(folder, "start.o")
+    subprocess.run([compiler, "-O0", "-c", "-DNO_LINES", "-o", part, source], check=True)
+    subprocess.run([compiler, "-g", "-O0", "-o", program, source, part], check=True)
+    subprocess.run([flowback, "record", "-q", "--engine", "emulate", "-o", recording, "--", program])
+    client = Client([flowback, "replay", "--dap", "--cache-dir", os.path.join(folder, "cache")])
+    client.open(recording)
+    client.start()
+    thread = client.body("threads")["threads"][0]["id"]
+    to_function(client, thread, "leaf")
+    while stack(client, thread)[0][0] == "leaf":
+        (number, frames), = steps(client, thread, "next", 1)
+    assert frames[0][0] == "main", frames
+    for _ in range(2):
+        (after, frames), = steps(client, thread, "next", 1)
+        assert after == number + 1 and frames[0][0] == "main", (number, after, frames)
+        number = after
+    for _ in range(2):
+        (after, frames), = steps(client, thread, "stepBack", 1)
+        assert after == number - 1 and frames[0][0] == "main", (number, after, frames)
+        number = after
+    assert client.close() == 0
+
+
 def check_instructions(client, thread, frame):
     """They are the source of code that has none, and take breakpoints."""
     source = frame["source"]
@@ -254,6 +280,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         check_inlined(flowback, compiler, source, folder)
         check_lineless(flowback, compiler, os.path.join(programs, "lineless.c"), folder)
+        check_start(flowback, compiler, os.path.join(programs, "start.c"), folder)
         check_names(flowback, os.path.join(programs, "overloads.cc"), folder)
     print("inlined functions, code without lines and names are as they should")
 
