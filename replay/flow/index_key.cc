@@ -2,8 +2,10 @@
 #include "replay/flow/index_key.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <memory>
 #include <optional>
+#include <system_error>
 
 #include "base/hex.h"
 #include "base/mapped_file.h"
@@ -19,6 +21,11 @@ class KeyMaker {
   void Number(uint64_t number) { numbers_.Number(number); }
   void Text(const std::string& text) {
     numbers_.Block({reinterpret_cast<const uint8_t*>(text.data()), text.size()});
+  }
+  // However the caller spelled it.
+  void Path(const std::string& path) {
+    std::error_code ignored;
+    Text(path.empty() ? path : std::filesystem::weakly_canonical(path, ignored).string());
   }
   bool Files(const std::vector<std::shared_ptr<const MappedFile>>& files) {
     numbers_.Number(files.size());
@@ -80,7 +87,7 @@ bool Images(const std::vector<ImageStatus>& images, KeyMaker& key) {
   for (const ImageStatus& image : images) {
     if (image.usable && IsOfThisBoot(image.source)) return false;
     key.Text(image.path);
-    key.Text(image.file);
+    key.Path(image.file);
     key.Text(image.found.ToHex());
     key.Number(static_cast<uint64_t>(image.source) << 1 | uint64_t{image.usable});
   }
@@ -104,12 +111,12 @@ std::string IndexKey(const Recording& recording, const RecordingCode& code,
     key.Input(inputs.For(stream));
   }
   for (const SectionSpec& section : recording.sections) {
-    key.Text(section.file);
+    key.Path(section.file);
     for (const uint64_t number : {section.offset, section.size, section.address})
       key.Number(number);
   }
   for (const ImageSpec& image : recording.images) {
-    key.Text(image.file);
+    key.Path(image.file);
     key.Number(image.load_address.value_or(~uint64_t{0}));
   }
   return key.Name();

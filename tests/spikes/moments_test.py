@@ -91,6 +91,14 @@ class Moments(unittest.TestCase):
         head = self.run_command("timeline", self.recording, "--at", "spike:3", "--around", "1")
         self.assertIn("# spike 3 of 15, an instance of handle: ", head)
 
+    def test_however_the_recording_is_spelled(self):
+        self.spikes("handle")
+        folder = self.folder.name
+        for spelled in ("r.data", "./r.data", os.path.join("..", os.path.basename(folder), "r.data")):
+            done = subprocess.run([FLOWBACK, "stack", spelled, "--at", "spike:1"], capture_output=True, text=True,
+                                  env=self.environment, cwd=folder, check=False)
+            self.assertEqual(done.returncode, 0, done.stderr)
+
     def test_numbers_that_are_none(self):
         self.spikes("handle")
         for command in ("timeline", "stack"):
