@@ -13,6 +13,7 @@ namespace {
 
 constexpr size_t kCall = 2;  // "syscall" and "int 0x80" have two bytes each
 constexpr std::array<uint8_t, kCall> kSyscall = {0x0f, 0x05};
+constexpr std::array<uint8_t, kCall> kSysenter = {0x0f, 0x34};
 constexpr std::array<uint8_t, kCall> kInt80 = {0xcd, 0x80};
 constexpr std::array<uint8_t, 4> kSvc = {0x01, 0x00, 0x00, 0xd4};  // with 0, as Linux has it
 
@@ -61,6 +62,17 @@ std::optional<SystemCall> SystemCallOf(const BlockRun& run) {
 bool EndsInSystemCall(const BlockRun& run) {
   std::array<uint8_t, kSvc.size()> code;
   return ReadEnd(run, code.data(), CallSizeIn(run.mode)) && AbiOfCall(run.mode, code.data());
+}
+
+std::optional<LinuxAbi> AbiOfLastCall(const BlockRun& run) {
+  std::array<uint8_t, kSvc.size()> code;
+  if (!ReadEnd(run, code.data(), CallSizeIn(run.mode))) return std::nullopt;
+  if (const auto abi = AbiOfCall(run.mode, code.data())) return abi;
+  const auto is = [&code](const auto& call) {
+    return std::memcmp(code.data(), call.data(), call.size()) == 0;
+  };
+  const bool is_of_32_bit = run.mode != CodeMode::kAArch64 && (is(kSysenter) || is(kSyscall));
+  return is_of_32_bit ? std::optional(LinuxAbi::kI386) : std::nullopt;
 }
 
 bool BeginsBehindSyscall(const BlockRun& run) {

@@ -28,6 +28,10 @@ std::optional<SystemCall> SystemCallOf(const BlockRun& run);
 // The run ends in a SYSCALL, an INT 80h or an SVC, behind which the thread goes on.
 bool EndsInSystemCall(const BlockRun& run);
 
+// By which table a call goes that the run's last instruction makes. That may also be a SYSENTER, or
+// a SYSCALL of 32-bit code, from which the thread comes back elsewhere. Empty: it makes none.
+std::optional<LinuxAbi> AbiOfLastCall(const BlockRun& run);
+
 // The run begins where a SYSCALL returns to.
 bool BeginsBehindSyscall(const BlockRun& run);
 

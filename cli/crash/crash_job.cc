@@ -64,7 +64,8 @@ int CrashOf(const CrashWords& words, Recording recording) {
   std::unique_ptr<StoredCore> stored;
   const ReplayOptions options = OptionsFor(words, recording, stored);
   OpenedReplay replay(options, std::move(recording));
-  if (Status status = replay.Prepare(); !status) return Report(status.error());
+  if (Status status = replay.Prepare(OpenedReplay::Samples::kRefused); !status)
+    return Report(status.error());
   if (Status status = replay.OpenMachine(); !status) return replay.EndWithout(status.error());
   Result<Output> output = replay.OpenOutput();
   if (!output) return replay.EndWithout(output.error());

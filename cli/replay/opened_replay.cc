@@ -15,11 +15,13 @@
 
 namespace flowback::cli {
 
-Status OpenedReplay::Prepare() {
+Status OpenedReplay::Prepare(Samples samples) {
   if (Status status = opened_.OpenTrace(); !status) return status;
-  if (Status status = CheckNoSamples(opened_.recording(), opened_.source(), "a flow to replay");
-      !status)
-    return status;
+  if (samples == Samples::kRefused)
+    if (Status status =
+            CheckNoSamples(opened_.recording(), opened_.source(), "what led to the crash");
+        !status)
+      return status;
   if (Status status = opened_.OpenCode(); !status) return status;
   opened_.PrepareStreams(true);
   if (Status status = opened_.ChooseThreads(); !status) return status;

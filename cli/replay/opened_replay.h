@@ -30,8 +30,11 @@ class OpenedReplay {
         opened_(options.reader, WithDumpedEnds(std::move(recording), options.reader.search.cores)) {
   }
 
-  // Opens trace, code, threads. Errors: as OpenedRecording's steps.
-  Status Prepare();
+  // Whether a recording may be of samples, between which nobody knows what ran.
+  enum class Samples : uint8_t { kReplayed, kRefused };
+  // Opens trace, code, threads. Errors: as OpenedRecording's steps; kUnsupported for samples that
+  // are refused.
+  Status Prepare(Samples samples = Samples::kReplayed);
   // Then the machine. Errors: as the index's and EndCore's; kUsage where nothing is left to replay
   // or --at names no place.
   Status OpenMachine();

@@ -45,6 +45,7 @@ class StackTaker final : public PlayConsumer {
   void OnBlocks(const BlockBatch& batch) override;
   void OnEvent(const TraceEvent& event) override;
   void OnLoss(const DataLoss& loss) override;
+  void OnUnknown(const UnknownFlow& unknown) override;
   bool Done() const override;
 
   // In the order of the places, once all has been played.

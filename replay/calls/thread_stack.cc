@@ -64,6 +64,14 @@ class StackTaker::Impl final : public CallListener {
     outside_ = Outside::kLost;
     next_ = 0;
   }
+  // The calls before it need not be those behind it.
+  void OnUnknown(const UnknownFlow& unknown) {
+    TakeBefore(unknown.tsc);
+    stack_.OnLoss({.cause = LossCause::kNotKept, .tsc = unknown.tsc});
+    Settle();
+    outside_ = Outside::kNotRecorded;
+    next_ = 0;
+  }
   void End() {
     while (taken_ < places_.size()) {
       const bool at_end = places_[taken_].kind == StackPlace::Kind::kEnd;
@@ -365,6 +373,7 @@ void StackTaker::OnBlock(const BlockRun& run) { impl_->OnBlock(run); }
 void StackTaker::OnBlocks(const BlockBatch& batch) { impl_->OnBlocks(batch); }
 void StackTaker::OnEvent(const TraceEvent& event) { impl_->OnEvent(event); }
 void StackTaker::OnLoss(const DataLoss& loss) { impl_->OnLoss(loss); }
+void StackTaker::OnUnknown(const UnknownFlow& unknown) { impl_->OnUnknown(unknown); }
 bool StackTaker::Done() const { return impl_->Done(); }
 std::vector<ThreadStack> StackTaker::Take() { return impl_->Take(); }
 bool StackTaker::TookAll() const { return impl_->TookAll(); }

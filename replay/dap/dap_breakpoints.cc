@@ -46,7 +46,7 @@ const AddressSpace* DapServer::Space() {
 
 // What a loss hides may have run.
 std::string DapServer::NeverRanText(const std::string& place) const {
-  if (HasLosses(opened_->view.machine()))
+  if (opened_->view.MayHideMore())
     return fmt::format("{} did not run where the flow was recorded; parts of it are missing",
                        place);
   return fmt::format("{} never ran in this process", place);

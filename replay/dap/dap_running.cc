@@ -41,7 +41,9 @@ std::string CallName(uint32_t number, CodeMode mode) {
 }  // namespace
 
 StopMarks DapServer::Marks() const {
-  StopMarks marks{.addresses = breakpoints_.Addresses(), .losses = stops_at_losses_};
+  StopMarks marks{.addresses = breakpoints_.Addresses(),
+                  .losses = stops_at_losses_,
+                  .unknown = stops_at_losses_ && opened_->view.IsSampled()};
   if (stops_at_calls_) marks.calls.emplace();
   return marks;
 }
@@ -115,7 +117,8 @@ Result<MachineStop> DapServer::StepToStop(const Movement& movement, const KeepOn
   ReplayedMachine& machine = opened_->view.machine();
   const MachineMoment origin = machine.moment();
   const uint64_t begin = machine.At(*movement.steps).number;
-  Result<MachineStop> step = movement.move({.losses = stops_at_losses_}, keep_on);
+  const StopMarks all = Marks();
+  Result<MachineStop> step = movement.move({.losses = all.losses, .unknown = all.unknown}, keep_on);
   if (step && step->reason == Reason::kInterrupted) machine.To(origin);
   const StopMarks marks{.addresses = breakpoints_.Addresses()};
   if (!step || step->reason == Reason::kInterrupted || marks.empty()) return step;
@@ -217,6 +220,8 @@ void DapServer::TellStop(const MachineStop& stop) {
       Complain(text);
       return Stopped("loss", thread, "flow is missing here", {{"text", text}});
     }
+    case Reason::kUnknown:
+      return Stopped("unknown", thread, "what ran between two samples is not known");
     case Reason::kEvent:
     case Reason::kMilestone:
       return Stopped("event", thread, view.WhenText(thread));

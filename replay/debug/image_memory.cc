@@ -98,6 +98,14 @@ ImageSegment Within(Bytes file, ImageSegment segment) {
   return segment;
 }
 
+// A file is mapped in whole pages: behind a segment comes what the file has there, unless the
+// segment has more bytes in memory than in the file.
+uint64_t SizeInMemory(const ImageSegment& segment) {
+  constexpr uint64_t kPage = 4096;
+  if (segment.memory_size != segment.size) return segment.size;
+  return (segment.address + segment.size + kPage - 1) / kPage * kPage - segment.address;
+}
+
 }  // namespace
 
 ImageLayout ReadLayout(Bytes file) {
@@ -167,11 +175,12 @@ size_t ImageMemory::Read(const AddressSpace& space, uint64_t address, std::span<
     const Bytes file = image.mapped->bytes();
     for (const ImageSegment& segment : image.layout->segments) {
       const uint64_t within = address - (segment.address + image.bias);
-      if (segment.writable || within >= segment.size) continue;
+      const uint64_t in_memory = SizeInMemory(segment);
+      if (segment.writable || within >= in_memory) continue;
       const uint64_t offset = segment.file_offset + within;
-      if (offset >= file.size()) return 0;
+      if (offset >= file.size()) continue;
       const size_t size =
-          std::min<uint64_t>({bytes.size(), segment.size - within, file.size() - offset});
+          std::min<uint64_t>({bytes.size(), in_memory - within, file.size() - offset});
       std::memcpy(bytes.data(), file.data() + offset, size);
       return size;
     }

@@ -20,6 +20,8 @@ Reason ReasonOf(FoundStop::Kind kind) {
   switch (kind) {
     case FoundStop::Kind::kLoss:
       return Reason::kLoss;
+    case FoundStop::Kind::kUnknown:
+      return Reason::kUnknown;
     case FoundStop::Kind::kEvent:
       return Reason::kEvent;
     case FoundStop::Kind::kInterrupted:
@@ -34,7 +36,8 @@ MachineStop StopOf(size_t thread, FoundStop found) {
           .thread = thread,
           .loss = std::move(found.loss),
           .event = std::move(found.event),
-          .call = found.call};
+          .call = found.call,
+          .unknown = found.kind == FoundStop::Kind::kUnknown};
 }
 
 MachineStop StopOf(size_t thread, Reason reason, Passed passed) {
@@ -62,6 +65,12 @@ MachineStop EndOf(size_t thread, Direction direction, Passed passed) {
 }
 
 }  // namespace
+
+Reason ReasonOf(const MachineStop& step, const StopMarks& marks) {
+  if (step.reason != Reason::kStep) return step.reason;
+  if (marks.losses && step.loss) return Reason::kLoss;
+  return marks.unknown && step.unknown ? Reason::kUnknown : Reason::kStep;
+}
 
 ReplayedMachine::ReplayedMachine(FlowIndex& index, const std::vector<size_t>& threads)
     : threads_(index, WithInstructions(index, threads)) {
@@ -362,10 +371,9 @@ MachineStop ReplayedMachine::StepOut(size_t thread, const AddressRange& range,
     NoteMilestone(thread, Direction::kForward, marks, from, stop);
     if (marks.HasAddress(at.walk.pc()))
       stop.reason = Reason::kAddress;
-    else if (stop.reason == Reason::kStep && marks.losses && stop.loss)
-      stop.reason = Reason::kLoss;
-    else if (stop.reason == Reason::kStep && range.Contains(at.walk.pc()))
-      continue;
+    else
+      stop.reason = ReasonOf(stop, marks);
+    if (stop.reason == Reason::kStep && range.Contains(at.walk.pc())) continue;
     return arrive(std::move(stop));
   }
 }

@@ -31,6 +31,7 @@ struct MachineStop {
     kStep,         // the step is done
     kAddress,      // the thread came to an address or a system call that stops it
     kLoss,         // flow is missing between the place before and this one
+    kUnknown,      // what ran between them was not to be recorded: two samples lie there
     kEvent,        // an event lies between
     kMilestone,    // a thread begins or ends there, or becomes another program
     kBegin,        // of the recording, or of the one thread that was to move: `of_thread`
@@ -48,6 +49,9 @@ struct MachineStop {
   // time.
   bool of_thread = false;
 };
+
+// Returns the reason of a step that went past missing flow where the marks stop it, else its own.
+MachineStop::Reason ReasonOf(const MachineStop& step, const StopMarks& marks);
 
 // A thread at the moment.
 struct MachineThread {

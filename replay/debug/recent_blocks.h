@@ -24,7 +24,8 @@ struct RecentBounds {
 
 // Returns the blocks that lead to the place where the walk stands, the latest one first. The latest
 // ends with the instruction at hand, which has not executed. Nothing is missing between two blocks:
-// the list ends at a loss and at flow that was not recorded. Moves the walk.
+// the list ends at a loss, at flow that was not recorded, and
+// ahead of instructions in whose place other code is now. Moves the walk.
 std::vector<InstructionBlock> RecentBlocks(ThreadWalk& walk, const RecentBounds& bounds);
 
 }  // namespace flowback

@@ -94,7 +94,7 @@ Result<SourceSteps::Stop> SourceSteps::StepBack(const Way& way, const Here& from
                                                 Relation& relation) {
   MachineStop stop =
       machine_.Step(way.thread, Direction::kBackward, way.marks, way.keep_on, Others::kMayStop);
-  if (way.marks.losses && stop.loss) stop.reason = Reason::kLoss;
+  stop.reason = ReasonOf(stop, way.marks);
   if (stop.reason != Reason::kStep) return Stop(stop);
   const MachineThread at = machine_.At(way.thread);
   const bool is_in_call = !now.calls.empty() && at.number >= now.calls.back().instructions_before;

@@ -71,7 +71,8 @@ Result<SourceSteps::Stop> SourceSteps::RunOut(const Way& way, const Here& from, 
     if (*is_gone) {
       if (Status status = GoToEndOf(way, from, depth, number); !status) return Fail(status.error());
       // What the thread did where flow is missing is not known: it need not have returned.
-      const bool in_loss = stop.reason == Reason::kLoss && machine_.At(way.thread).number == number;
+      const bool is_gap = stop.reason == Reason::kLoss || stop.reason == Reason::kUnknown;
+      const bool in_loss = is_gap && machine_.At(way.thread).number == number;
       return in_loss ? Stop(stop) : Stop();
     }
     if (is_own_mark) return Stop(stop);

@@ -5,8 +5,6 @@
 
 #include <algorithm>
 
-#include "decode/system_call.h"
-
 namespace flowback {
 namespace {
 
@@ -23,6 +21,7 @@ class StopSearch {
         index_(index),
         marks_(marks),
         bound_(bound),
+        begin_(walk.number()),
         keep_on_(keep_on) {}
 
   FoundStop Next() {
@@ -44,7 +43,8 @@ class StopSearch {
   bool MayStop(const FlowShare& share) const {
     if (marks_.losses && share.losses != 0) return true;
     if (marks_.events && share.events != 0) return true;
-    if (marks_.calls) return true;
+    // The index does not count unknown parts: samples are short, and most lie between two of them.
+    if (marks_.calls || marks_.unknown) return true;
     return std::ranges::any_of(marks_.addresses,
                                [&](uint64_t address) { return index_.MayExecute(share, address); });
   }
@@ -74,8 +74,7 @@ class StopSearch {
   // The flow's end is a place at an address, too.
   FoundStop EndStop() {
     walk_.ToLast();
-    return walk_.at_end() && marks_.HasAddress(walk_.pc()) ? FoundStop{Found::kAddress}
-                                                           : FoundStop{};
+    return walk_.at_end() ? StopAtHand(walk_, marks_) : FoundStop{};
   }
 
   FoundStop SearchBack() {
@@ -105,16 +104,34 @@ class StopSearch {
         if (!marks_.losses || KeepsPlace(at_.segment().Loss(item).cause)) return {};
         return BesideItem(item, direction, Found::kLoss);
       case Item::kEvent:
+        if (FoundStop found = AtTrap(item, direction); found.kind != Found::kNone) return found;
         if (!marks_.events || !marks_.events(at_.segment().Event(item))) return {};
         return BesideItem(item, direction, Found::kEvent);
       case Item::kUnknown:
-        return {};
+        return marks_.unknown ? BesideItem(item, direction, Found::kUnknown) : FoundStop{};
       default:
         return InBlocks(item, direction) ? StopAtHand(walk_, marks_) : FoundStop{};
     }
   }
 
-  // At the place beside a loss or an event; where the thread has none there, the search is over.
+  // At a system call that the flow has no instruction of: the event lies behind its place.
+  FoundStop AtTrap(size_t item, Direction direction) {
+    if (!marks_.calls || at_.segment().Event(item).kind != EventKind::kStoppedAsync) return {};
+    const size_t share = at_.share();
+    at_.EnterItem(item, 0);
+    const bool is_ahead =
+        walk_.SettleBack(nullptr) && (direction == Direction::kBackward || walk_.number() > begin_);
+    FoundStop found = is_ahead ? CallStop() : FoundStop{};
+    if (found.kind != Found::kNone) return found;
+    at_.EnterShare(share);
+    at_.EnterItem(item, 0);
+    return {};
+  }
+
+  FoundStop CallStop() { return StopAtHand(walk_, {.calls = marks_.calls}); }
+
+  // At the place beside a loss, an unknown part or an event; where the thread has none there, the
+  // search is over.
   FoundStop BesideItem(size_t item, Direction direction, Found kind) {
     FoundStop found{kind};
     if (kind == Found::kLoss) found.loss = at_.segment().Loss(item);
@@ -146,8 +163,11 @@ class StopSearch {
     });
   }
 
-  bool IsCall(const BlockRun& run, uint64_t instruction) const {
-    return instruction + 1 == run.lengths.size() && marks_.HasCall(run);
+  // To the run's last instruction, if that makes a call. The runs are read anew then.
+  bool ToCallOf(size_t run) {
+    if (!marks_.calls || at_.runs()[run].last != InstructionClass::kFarCall) return false;
+    at_.EnterLastOfRun(run);
+    return CallStop().kind != Found::kNone;
   }
 
   // To the first instruction at an address, from that one of the run on.
@@ -156,10 +176,11 @@ class StopSearch {
       const BlockRun& instructions = at_.runs()[run];
       uint64_t address = instructions.address;
       for (uint64_t i = 0; i < instructions.lengths.size(); address += instructions.lengths[i++]) {
-        if (i < begin || (!marks_.HasAddress(address) && !IsCall(instructions, i))) continue;
+        if (i < begin || !marks_.HasAddress(address)) continue;
         at_.EnterRun(run, i);
         return true;
       }
+      if (begin < instructions.lengths.size() && ToCallOf(run)) return true;
     }
     return false;
   }
@@ -167,11 +188,12 @@ class StopSearch {
   // To the last one of those up to the run, of which only the first `end` instructions count.
   bool BackFrom(size_t run, uint64_t end) {
     for (;; end = at_.runs()[--run].lengths.size()) {
+      if (end == at_.runs()[run].lengths.size() && ToCallOf(run)) return true;
       const BlockRun& instructions = at_.runs()[run];
       std::optional<uint64_t> last;
       uint64_t address = instructions.address;
       for (uint64_t i = 0; i < end; address += instructions.lengths[i++])
-        if (marks_.HasAddress(address) || IsCall(instructions, i)) last = i;
+        if (marks_.HasAddress(address)) last = i;
       if (last) {
         at_.EnterRun(run, *last);
         return true;
@@ -185,6 +207,7 @@ class StopSearch {
   const FlowIndex& index_;
   const StopMarks& marks_;
   const uint64_t bound_;
+  const uint64_t begin_;  // the number of the place that the search begins at
   const KeepOn& keep_on_;
   bool is_over_ = false;
 };
@@ -199,22 +222,18 @@ bool StopMarks::HasMilestone(MilestoneKind kind) const {
   return std::ranges::find(milestones, kind) != milestones.end();
 }
 
-bool StopMarks::HasCall(const BlockRun& run) const {
-  if (!calls || run.last != InstructionClass::kFarCall || !EndsInSystemCall(run)) return false;
-  if (calls->empty()) return true;
-  const std::optional<SystemCall> call = SystemCallOf(run);
-  return call && std::ranges::find(*calls, call->number) != calls->end();
+bool StopMarks::HasCall(const CallHere& call) const {
+  if (!calls || calls->empty()) return calls.has_value();
+  return call.number && std::ranges::find(*calls, *call.number) != calls->end();
 }
 
 FoundStop StopAtHand(ThreadWalk& walk, const StopMarks& marks) {
   FoundStop found;
   if (marks.HasAddress(walk.pc())) found.kind = Found::kAddress;
-  const CursorPosition& at = walk.position();
-  if (!marks.calls || !at.at_instruction()) return found;
-  const BlockRun& run = at.runs()[at.run()];
-  if (at.within() + 1 != run.lengths.size() || !marks.HasCall(run)) return found;
+  const auto call = marks.calls ? CallAt(walk) : std::nullopt;
+  if (!call || !marks.HasCall(*call)) return found;
   found.kind = Found::kAddress;
-  if (const auto call = SystemCallOf(run)) found.call = call->number;
+  found.call = call->number;
   return found;
 }
 

@@ -8,6 +8,7 @@
 #include <optional>
 #include <vector>
 
+#include "replay/debug/calls_here.h"
 #include "replay/debug/thread_walk.h"
 
 namespace flowback {
@@ -21,6 +22,7 @@ enum class MilestoneKind : uint8_t { kThreadBegin, kThreadEnd, kProgram };
 struct StopMarks {
   std::vector<uint64_t> addresses{};  // sorted; of instructions, which have not executed there
   bool losses = false;                // where flow is missing
+  bool unknown = false;               // where what ran between two samples is not known
   // System calls, at the instruction that makes one. None: no list; all: an empty list. Where the
   // code does not prove which call it is, only an empty list stops the run.
   std::optional<std::vector<uint32_t>> calls{};
@@ -28,11 +30,10 @@ struct StopMarks {
   std::vector<MilestoneKind> milestones{};
 
   bool HasAddress(uint64_t address) const;
-  // `run` ends in such a call.
-  bool HasCall(const BlockRun& run) const;
+  bool HasCall(const CallHere& call) const;
   bool HasMilestone(MilestoneKind kind) const;
   // Nothing stops a run but milestones.
-  bool no_search() const { return addresses.empty() && !losses && !events && !calls; }
+  bool no_search() const { return addresses.empty() && !losses && !unknown && !events && !calls; }
   bool empty() const { return no_search() && milestones.empty(); }
 };
 
@@ -40,7 +41,7 @@ struct StopMarks {
 using KeepOn = std::function<bool()>;
 
 struct FoundStop {
-  enum class Kind : uint8_t { kAddress, kLoss, kEvent, kNone, kInterrupted };
+  enum class Kind : uint8_t { kAddress, kLoss, kUnknown, kEvent, kNone, kInterrupted };
   Kind kind = Kind::kNone;
   std::optional<DataLoss> loss{};
   std::optional<TraceEvent> event{};
@@ -51,12 +52,12 @@ struct FoundStop {
 FoundStop StopAtHand(ThreadWalk& walk, const StopMarks& marks);
 
 // Moves the walk on to the next place behind the one at hand that stops the run: at an address, or
-// the first place behind a loss or an event. Shares that begin after `last_tsc` are not searched.
-// Without a stop the walk returns to where it was.
+// the first place behind a loss, an unknown part or an event. Shares that begin after `last_tsc`
+// are not searched. Without a stop the walk returns to where it was.
 FoundStop ToNextStop(ThreadWalk& walk, const FlowIndex& index, const StopMarks& marks,
                      uint64_t last_tsc, const KeepOn& keep_on);
-// The same backward: at an address, or the last place before a loss or an event. Shares that end
-// before `first_tsc` are not searched.
+// The same backward: at an address, or the last place before a loss, an unknown part or an event.
+// Shares that end before `first_tsc` are not searched.
 FoundStop ToPreviousStop(ThreadWalk& walk, const FlowIndex& index, const StopMarks& marks,
                          uint64_t first_tsc, const KeepOn& keep_on);
 

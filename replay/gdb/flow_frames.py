@@ -137,7 +137,7 @@ class FrameName(FrameDecorator):
         name = super().function()
         if not isinstance(name, str):
             # An address, which gdb would look up as it is: behind a call at a function's end, the next one begins.
-            name = self.inferior_frame().name() or "??"
+            name = self.inferior_frame().name() or told_name(self.inferior_frame().pc()) or "??"
         if not name.endswith(")"):
             return name
         depth = 0
@@ -146,6 +146,18 @@ class FrameName(FrameDecorator):
             if depth == 0:
                 return name[:at]
         return name
+
+
+    def frame_locals(self):
+        frame = self.inferior_frame()
+        return [Shown(symbol, frame) for symbol in symbols_of(frame, False) or []]
+
+
+def told_name(pc):
+    """Of code that no file has, such as that which a program makes at run time."""
+    told = gdb.execute("maintenance packet qFlowbackName:%x" % pc, to_string=True)
+    name = re.search(r'received: "([0-9a-f]+)"', told)
+    return bytes.fromhex(name.group(1)).decode(errors="replace") if name else None
 
 
 class FlowFilter:
@@ -182,6 +194,7 @@ class Settings:
 
     def __init__(self):
         self.users = {}
+        self.waits = False  # for a stop, to give more back
 
     def take(self, settings):
         for name, value in settings.items():
@@ -191,6 +204,19 @@ class Settings:
                 self.users.setdefault(name, before)
             except (gdb.error, RuntimeError):
                 pass  # an older gdb, or no connection came about
+
+    def quiet(self):
+        """gdb then prints no stops. Returns what it did before; None: this gdb always prints them."""
+        try:
+            before = gdb.parameter("suppress-cli-notifications")
+            gdb.execute("set suppress-cli-notifications on")
+            return before
+        except (gdb.error, RuntimeError):
+            return None
+
+    def loud(self, before):
+        if before is not None:
+            gdb.execute("set suppress-cli-notifications " + ("on" if before else "off"))
 
     def give_back(self):
         for name, value in list(self.users.items()):
@@ -217,26 +243,34 @@ def read_program_again():
             gdb.execute(words, to_string=True)
 
 
-def before_monitor():
-    """The command is about the thread that the user looks at."""
-    if is_replay():
-        inferior, lwp, _ = gdb.selected_thread().ptid
-        gdb.execute("maintenance packet qFlowbackMonitorOf:p%x.%x" % (inferior, lwp), to_string=True)
+class Monitor:
+    """`monitor goto` moves the machine under gdb, which must ask again. Nothing else does: gdb loses the frame that the
+    user chose, and 13 fails if the commands of a breakpoint make it ask in the middle of a stop."""
 
+    def __init__(self):
+        self.moment = ""
 
-def look_again():
-    """`monitor goto` moves the machine under gdb, which must ask again. The frame that the user chose
-    stays the chosen one, if nothing has moved."""
-    if not is_replay():
-        return
-    level, pc = gdb.selected_frame().level(), gdb.newest_frame().pc()
-    gdb.execute("maintenance flush register-cache", to_string=True)
-    read_program_again()
-    if level != 0 and gdb.newest_frame().pc() == pc:
-        try:
-            gdb.execute("frame level %d" % level, to_string=True)
-        except gdb.error:
-            pass  # another moment, with a shorter stack
+    def told(self):
+        told = gdb.execute("maintenance packet qFlowbackMoment", to_string=True)
+        return re.search(r'received: "([^";]*);?(?:p([0-9a-f]+)[.]([0-9a-f]+))?', told).groups()
+
+    def before(self):
+        """The command is about the thread that the user looks at."""
+        if is_replay():
+            inferior, lwp, _ = gdb.selected_thread().ptid
+            gdb.execute("maintenance packet qFlowbackMonitorOf:p%x.%x" % (inferior, lwp), to_string=True)
+            self.moment = self.told()[0]
+
+    def after(self):
+        if not is_replay():
+            return
+        moment, process, number = self.told()
+        if moment != self.moment:
+            gdb.execute("maintenance flush register-cache", to_string=True)
+            read_program_again()
+        for thread in gdb.selected_inferior().threads() if number else ():
+            if thread.ptid[:2] == (int(process, 16), int(number, 16)):
+                thread.switch()
 
 
 def before_connecting():
@@ -246,6 +280,8 @@ def before_connecting():
 def connected():
     if is_replay():
         settings.take(Settings.CONNECTED)
+        Variables("info locals", False)
+        Variables("info args", True)
     else:
         settings.give_back()
 
@@ -260,7 +296,7 @@ class History:
     alone, and the server would not move. So it starts with the commands that list it, and ends before a step back."""
 
     LISTS = ("record hook-instruction-history", "record hook-function-call-history")
-    GOES_BACK = ("hook-reverse-step", "hook-reverse-stepi", "hook-reverse-next", "hook-reverse-nexti",
+    GOES_BACK = ("hook-reverse-stepi", "hook-reverse-nexti",
                  "hook-reverse-continue", "hook-reverse-finish", "set hook-exec-direction")
 
     def __init__(self):
@@ -308,6 +344,68 @@ class BeforeFinish(gdb.Command):
         raise gdb.GdbError("flowback: what the function returned is not known")
 
 
+def others_moved():
+    """A step resumes one thread, and gdb keeps what it knows of the others. But they stand where they were at the time
+    that the step has led to."""
+    if is_replay() and len(gdb.selected_inferior().threads()) > 1:
+        gdb.execute("maintenance flush register-cache", to_string=True)
+
+
+class OverThrows:
+    """A step back from where an exception is caught comes to the unwinder's code, many calls deeper. gdb takes that for
+    the function that it was to come to. The step goes on from there: back to the call that led to the throw, or, for
+    reverse-step, to the throw itself, and to the begin of that line."""
+
+    def __init__(self):
+        self.call = None
+        self.told = Frames()
+        self.busy = False
+        for command, into in (("reverse-next", False), ("reverse-step", True)):
+            gdb.execute("define hook-%s\npython flowback_throws.before()\nend" % command, to_string=True)
+            gdb.execute("define hookpost-%s\npython flowback_throws.after('%s', %s)\nend" % (command, command, into),
+                        to_string=True)
+
+    def before(self):
+        flowback_history.end()
+        if self.busy or not is_replay():
+            return
+        self.told.load()
+        frames = self.told.frames
+        self.call = (self.told.stack, *frames[0][1:]) if frames else None
+
+    def deeper(self, into):
+        """How many calls deeper the thread is than where the step is to end; 0 if something else stopped it."""
+        if "after being stepped" not in gdb.execute("info program", to_string=True):
+            return 0
+        self.told.load()
+        places = self.told.frames
+        for i, (pc, entry, height) in enumerate(places):
+            if (self.told.stack, entry, height) == self.call or (into and gdb.find_pc_line(pc).line != 0):
+                return i
+        return 0
+
+    def after(self, command, into):
+        others_moved()
+        if self.busy or self.call is None or not is_replay():
+            return
+        deeper = self.deeper(into)
+        if deeper == 0:
+            return
+        self.busy = True
+        quiet = settings.quiet()
+        try:
+            # gdb goes back to the call of the innermost frame, whichever is selected.
+            for left in range(deeper - 1, -1, -1):
+                gdb.execute("reverse-finish", to_string=True)
+                if self.deeper(into) != left:
+                    break
+            settings.loud(quiet)
+            gdb.execute(command if self.deeper(into) == 0 else "frame")
+        finally:
+            settings.loud(quiet)
+            self.busy = False
+
+
 WATCHPOINTS = (gdb.BP_WATCHPOINT, gdb.BP_HARDWARE_WATCHPOINT, gdb.BP_READ_WATCHPOINT, gdb.BP_ACCESS_WATCHPOINT)
 
 
@@ -333,21 +431,36 @@ def breakpoint_created(point):
 
 
 def stopped(_event):
-    if settings.users and not is_replay():
+    if not is_replay():
         settings.give_back()
+    if not settings.users or is_replay():
+        settings.waits = False
+        gdb.events.stop.disconnect(stopped)
+
+
+def disconnected(_event):
+    """Some settings can be given back at the next target's first stop only. During a replay nothing listens to stops:
+    gdb 13 crashes when somebody does and the commands of a breakpoint resume the program."""
+    settings.give_back()
+    if settings.users and not settings.waits:
+        settings.waits = True
+        gdb.events.stop.connect(stopped)
 
 
 flowback_history = History()
+flowback_monitor = Monitor()
+flowback_throws = OverThrows()
 BeforeFinish()
-gdb.execute("define hook-monitor\npython before_monitor()\nend", to_string=True)
-gdb.execute("define hookpost-monitor\npython look_again()\nend", to_string=True)
+gdb.execute("define hook-monitor\npython flowback_monitor.before()\nend", to_string=True)
+gdb.execute("define hookpost-monitor\npython flowback_monitor.after()\nend", to_string=True)
 gdb.execute("define hook-finish\nflowback-before-finish\nend", to_string=True)
+for step in ("step", "stepi", "next", "nexti", "reverse-stepi", "reverse-nexti"):
+    gdb.execute("define hookpost-%s\npython others_moved()\nend" % step, to_string=True)
 for target in ("remote", "extended-remote"):
     gdb.execute("define target hook-%s\npython before_connecting()\nend" % target, to_string=True)
     gdb.execute("define target hookpost-%s\npython connected()\nend" % target, to_string=True)
-gdb.events.stop.connect(stopped)
 gdb.events.breakpoint_created.connect(breakpoint_created)
 if hasattr(gdb.events, "connection_removed"):
-    gdb.events.connection_removed.connect(lambda event: settings.give_back())
+    gdb.events.connection_removed.connect(disconnected)
 gdb.unwinder.register_unwinder(None, FlowUnwinder(), replace=True)
 FlowFilter()

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -72,6 +73,35 @@ std::string LibraryList(const MachineView& view) {
   return text + "</library-list-svr4>\n";
 }
 
+namespace {
+
+// The image of the kernel's code in the process. Empty: it is not known.
+std::optional<LoadedImage> KernelCodeOf(const MachineView& view) {
+  for (const LoadedImage& image : view.Images())
+    if (view.session().RecordedPath(image.file).starts_with("[vdso") &&
+        !image.layout->segments.empty())
+      return image;
+  return std::nullopt;
+}
+
+uint64_t BeginOf(const LoadedImage& image) {
+  constexpr uint64_t kPage = 4096;
+  return (image.bias + image.layout->segments.front().address) / kPage * kPage;
+}
+
+}  // namespace
+
+std::map<std::string, std::string> KernelFiles(const MachineView& view) {
+  constexpr uint64_t kPage = 4096;
+  const auto code = KernelCodeOf(view);
+  if (!code) return {};
+  const uint64_t begin = BeginOf(*code);
+  const uint64_t size = (code->mapped->bytes().size() + kPage - 1) / kPage * kPage;
+  const int64_t pid = view.NumberOf(view.machine().current()).pid;
+  return {{fmt::format("/proc/{}/task/{}/maps", pid, pid),
+           fmt::format("{:x}-{:x} r-xp 00000000 00:00 0 [vdso]\n", begin, begin + size)}};
+}
+
 std::string AuxiliaryVector(const MachineView& view, CodeMode mode) {
   enum : uint64_t {
     kEnd = 0,
@@ -80,7 +110,8 @@ std::string AuxiliaryVector(const MachineView& view, CodeMode mode) {
     kHeaderCount = 5,
     kPage = 6,
     kBase = 7,
-    kEntry = 9
+    kEntry = 9,
+    kKernelCode = 33,
   };
   constexpr uint64_t kPageSize = 4096;
   const std::vector<LoadedImage> images = view.Images();
@@ -100,6 +131,7 @@ std::string AuxiliaryVector(const MachineView& view, CodeMode mode) {
   for (const LoadedImage& image : images)
     if (!loader.empty() && NameOfFile(view.session().RecordedPath(image.file)) == loader)
       entries.emplace_back(kBase, image.bias);
+  if (const auto code = KernelCodeOf(view)) entries.emplace_back(kKernelCode, BeginOf(*code));
   entries.emplace_back(kEnd, 0);
   std::string bytes;
   const size_t word = TraitsOf(mode).bits / 8;

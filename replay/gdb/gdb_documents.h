@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <map>
 #include <string>
 
 #include "flowback/model/code_mode.h"
@@ -17,6 +18,8 @@ std::string ThreadStateText(const MachineView& view, size_t thread);
 std::string ThreadList(const MachineView& view, const std::function<std::string(size_t)>& id);
 // Of the current thread's process: all files but the program itself.
 std::string LibraryList(const MachineView& view);
+// Files of /proc that gdb reads, by path: where the kernel's code in the process (vDSO) lies.
+std::map<std::string, std::string> KernelFiles(const MachineView& view);
 // Where the program and its loader lie. Empty where no program is known.
 std::string AuxiliaryVector(const MachineView& view, CodeMode mode);
 

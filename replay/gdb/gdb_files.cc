@@ -59,6 +59,11 @@ std::string GdbFiles::Open(std::string_view rest) {
   rest.remove_prefix(comma + 1);
   if (TakeHex(rest).value_or(kWriting) & kWriting) return Failed(kPermission);
   if (open_.size() >= kMostOpen) return Failed(kTooManyOpen);
+  if (path->starts_with("/proc/")) {
+    auto texts = kernel_files_();
+    const auto text = texts.find(*path);
+    return text == texts.end() ? Failed(kNoSuchFile) : Keep({.text = std::move(text->second)});
+  }
   const ImageStatus* image = Find(*path);
   const std::string found = image != nullptr ? image->file : DebugFileAt(*path);
   if (found.empty()) return Failed(kNoSuchFile);
@@ -66,9 +71,18 @@ std::string GdbFiles::Open(std::string_view rest) {
   if (!file) return Failed(kNoSuchFile);
   struct stat status{};
   const bool has_time = stat(found.c_str(), &status) == 0 && status.st_mtime > 0;
-  open_[next_] = {.bytes = *std::move(file),
-                  .changed = has_time ? static_cast<uint64_t>(status.st_mtime) : 0};
+  return Keep(
+      {.file = *std::move(file), .changed = has_time ? static_cast<uint64_t>(status.st_mtime) : 0});
+}
+
+std::string GdbFiles::Keep(OpenFile file) {
+  open_[next_] = std::move(file);
   return "F" + HexNumber(next_++);
+}
+
+Bytes GdbFiles::OpenFile::bytes() const {
+  return file != nullptr ? file->bytes()
+                         : Bytes(reinterpret_cast<const uint8_t*>(text.data()), text.size());
 }
 
 std::string GdbFiles::DebugFileAt(const std::string& path) const {
@@ -104,7 +118,7 @@ std::string GdbFiles::Read(std::string_view rest) const {
   if (!number || !size || !offset) return Failed(kInvalid);
   const auto file = open_.find(*number);
   if (file == open_.end()) return Failed(kBadNumber);
-  const Bytes bytes = file->second.bytes->bytes();
+  const Bytes bytes = file->second.bytes();
   if (*offset >= bytes.size()) return "F0;";
   // Escaped, each byte may take two.
   const uint64_t most = std::min<uint64_t>(kMostPacketBytes / 2 - 64, *size);
@@ -119,7 +133,7 @@ std::string GdbFiles::Status(std::string_view rest) const {
   constexpr uint64_t kBlock = 4096;
   const auto file = open_.find(TakeHex(rest).value_or(0));
   if (file == open_.end()) return Failed(kBadNumber);
-  const uint64_t size = file->second.bytes->bytes().size();
+  const uint64_t size = file->second.bytes().size();
   std::string status;
   AppendBig(status, 0, 4);                 // device
   AppendBig(status, file->first, 4);       // inode

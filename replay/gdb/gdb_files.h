@@ -5,10 +5,12 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/mapped_file.h"
 #include "flowback/session.h"
@@ -17,14 +19,23 @@ namespace flowback::gdb {
 
 class GdbFiles {
  public:
+  // Files that only the recorded kernel had: their text by their path.
+  using KernelFiles = std::function<std::map<std::string, std::string>()>;
   // The session must outlive it.
-  explicit GdbFiles(const Session& session) : session_(session) {}
+  GdbFiles(const Session& session, KernelFiles kernel_files)
+      : session_(session), kernel_files_(std::move(kernel_files)) {}
 
   // The reply to vFile:REST.
   std::string Answer(std::string_view rest);
 
  private:
   static constexpr size_t kMostOpen = 64;
+  struct OpenFile {
+    std::shared_ptr<const MappedFile> file;  // null: it has a text alone
+    std::string text{};
+    uint64_t changed = 0;  // seconds since 1970; 0: not known
+    Bytes bytes() const;
+  };
 
   // The recording's file of that path; null: there is none, or it is not usable.
   const ImageStatus* Find(const std::string& path) const;
@@ -35,11 +46,10 @@ class GdbFiles {
   std::string Status(std::string_view rest) const;
   std::string Close(std::string_view rest);
 
+  std::string Keep(OpenFile file);
+
   const Session& session_;
-  struct OpenFile {
-    std::shared_ptr<const MappedFile> bytes;
-    uint64_t changed = 0;  // seconds since 1970; 0: not known
-  };
+  const KernelFiles kernel_files_;
   std::map<uint64_t, OpenFile> open_;
   uint64_t next_ = 3;
 };

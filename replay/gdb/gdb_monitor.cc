@@ -36,6 +36,11 @@ const std::vector<GdbServer::Command>& GdbServer::Commands() {
        "these kinds; nothing named: no more",
        &GdbServer::MonitorStopAt},
       {"losses", "where the thread's flow is missing, and why", &GdbServer::MonitorLosses},
+      {"pass",
+       "pass [losses] [unknown]: do not stop where the flow was lost, or where what ran between "
+       "two "
+       "samples is unknown; nothing named: stop there again",
+       &GdbServer::MonitorPass},
       {"backtrace",
        "backtrace [THREAD]: the thread's call stack, for debuggers that cannot show it themselves",
        &GdbServer::MonitorBacktrace},
@@ -64,8 +69,18 @@ Replies GdbServer::Monitor(std::string_view rest) {
 
 Replies GdbServer::MonitorOf(std::string_view rest) {
   bool all = false;
+  went_to_.reset();
   monitored_ = TakeThread(rest, all);
   return {monitored_ ? "OK" : kRefused};
+}
+
+// "MOMENT;THREAD": the moment is another one after every movement. The thread is the one that the
+// last `monitor goto` named; empty: it named none, and the user goes on looking at the same one.
+Replies GdbServer::MomentText(std::string_view) {
+  const MachineMoment& moment = view_.machine().moment();
+  return {fmt::format("{:x}.{:x}.{:x}.{:x}.{:x};{}", moment.order, moment.thread,
+                      moment.place.share, moment.place.item, moment.place.within,
+                      went_to_ ? IdText(*went_to_) : "")};
 }
 
 std::string GdbServer::MonitorText(const std::string& line) {
@@ -96,7 +111,11 @@ std::string GdbServer::MonitorGoto(const std::string& words) {
   if (Status status = view_.input().go_to(words, general()); !status)
     return fmt::format("flowback: {}\n  try: {}\n", status.error().message(),
                        status.error().remedy());
-  return view_.WhenText(view_.machine().current()) + "\n";
+  // Of a time it is whoever executes next, which is not what the user asked about.
+  const bool names_thread = words.starts_with("spike:") || words == "crash";
+  if (!names_thread) return view_.WhenText(general()) + "\n";
+  went_to_ = view_.machine().current();
+  return view_.WhenText(*went_to_) + "\n";
 }
 
 std::string GdbServer::MonitorVisits(const std::string& words) {
@@ -110,9 +129,10 @@ std::string GdbServer::MonitorVisits(const std::string& words) {
   }
   const auto count = view_.machine().CountVisits(general(), address, view_.input().keep_on);
   if (!count) return "flowback: interrupted\n";
-  return fmt::format("thread {} came to {} {} times, {} of them before now{}\n",
-                     view_.NumberOf(general()).tid, Hex(address), count->all, count->before,
-                     HasLosses() ? "; perhaps more where its flow is missing" : "");
+  return fmt::format(
+      "thread {} came to {} {} times, {} of them before now{}\n", view_.NumberOf(general()).tid,
+      Hex(address), count->all, count->before,
+      HasLosses() || view_.IsSampled() ? "; perhaps more where its flow is missing" : "");
 }
 
 bool GdbServer::HasLosses() const {
@@ -172,6 +192,21 @@ std::string GdbServer::MonitorStopAt(const std::string& words) {
   return words.empty() ? "runs stop at none of these\n" : fmt::format("runs stop at: {}\n", words);
 }
 
+std::string GdbServer::MonitorPass(const std::string& words) {
+  bool losses = false;
+  bool unknown = false;
+  std::istringstream list(words);
+  for (std::string word; list >> word;) {
+    if (word != "losses" && word != "unknown")
+      return fmt::format("flowback: runs cannot pass \"{}\"\n  try: losses, unknown\n", word);
+    (word == "losses" ? losses : unknown) = true;
+  }
+  passes_losses_ = losses;
+  passes_unknown_ = unknown;
+  return words.empty() ? "runs and steps stop where flow is missing\n"
+                       : fmt::format("runs and steps pass: {}\n", words);
+}
+
 std::string GdbServer::MonitorLosses(const std::string&) {
   ReplayedMachine& machine = view_.machine();
   ThreadCursor cursor(machine.index(), machine.thread(general()));
@@ -182,7 +217,11 @@ std::string GdbServer::MonitorLosses(const std::string&) {
       text += fmt::format("before #{}: {}\n", cursor.number(), view_.LossText(cursor.loss()));
     } while (++shown < kShown && cursor.Next(ThreadCursor::Kind::kLoss));
   }
-  if (text.empty()) return "nothing is missing in this thread\n";
+  const char* const samples =
+      view_.IsSampled() ? "the flow is of samples: what ran between two of them is not known\n"
+                        : "";
+  if (text.empty()) return *samples != 0 ? samples : "nothing is missing in this thread\n";
+  text += samples;
   if (shown == kShown) text += "... more: `flowback decode --as events` lists all\n";
   return text;
 }

@@ -15,7 +15,10 @@ using Reason = MachineStop::Reason;
 using Others = ReplayedMachine::Others;
 
 StopMarks GdbServer::Marks() const {
-  StopMarks marks{.losses = true, .calls = calls_, .milestones = milestones_};
+  StopMarks marks{.losses = !passes_losses_,
+                  .unknown = !passes_unknown_ && view_.IsSampled(),
+                  .calls = calls_,
+                  .milestones = milestones_};
   for (const auto& [sort, address] : breakpoints_) marks.addresses.push_back(address);
   std::ranges::sort(marks.addresses);
   if (!events_.empty())
@@ -36,7 +39,9 @@ std::string GdbServer::StopText(const MachineStop& stop) {
   int signal = death ? GdbSignal(*death) : kTrap;
   if (stop.reason == Reason::kInterrupted) signal = GdbSignal(SIGINT);
   // A loss is no signal: gdb says that the thread stopped.
-  const bool no_signal = stop.reason == Reason::kLoss || stop.reason == Reason::kEvent ||
+  const bool is_gap = stop.reason == Reason::kLoss || stop.reason == Reason::kUnknown;
+  const bool is_call = stop.reason == Reason::kAddress && !stop.call;  // or at a breakpoint
+  const bool no_signal = is_gap || is_call || stop.reason == Reason::kEvent ||
                          (stop.reason == Reason::kMilestone && !is_exec);
   if (no_signal && !software && !hardware) signal = 0;
   std::string text = fmt::format("T{:02x}", signal);
@@ -51,7 +56,7 @@ std::string GdbServer::StopText(const MachineStop& stop) {
   if (is_lldb_ && !death) text += LldbReason(stop);
   if (stop.reason == Reason::kBegin) text += "replaylog:begin;";
   if (stop.reason == Reason::kEnd && !death) text += "replaylog:end;";
-  const bool at_mark = stop.reason == Reason::kAddress || stop.reason == Reason::kLoss ||
+  const bool at_mark = is_gap || stop.reason == Reason::kAddress ||
                        stop.reason == Reason::kMilestone || stop.reason == Reason::kEvent;
   if (at_mark && software && software_breaks_) text += "swbreak:;";
   if (at_mark && hardware && hardware_breaks_) text += "hwbreak:;";
@@ -95,6 +100,7 @@ std::vector<std::string> GdbServer::Remarks(const MachineStop& stop) const {
 Replies GdbServer::Stopped(const MachineStop& stop) {
   general_ = stop.thread;
   if (stop.milestone == MilestoneKind::kProgram) TakeMode();
+  exec_by_step_ = false;
   asked_for_.reset();
   ends_told_ = 0;
   Replies replies;
@@ -104,7 +110,15 @@ Replies GdbServer::Stopped(const MachineStop& stop) {
   return replies;
 }
 
-std::optional<Replies> GdbServer::InterruptedBefore(size_t thread) {
+Replies GdbServer::SteppedTo(const MachineStop& stop) {
+  Replies replies = Stopped(stop);
+  exec_by_step_ = exec_events_ && stop.milestone == MilestoneKind::kProgram;
+  return replies;
+}
+
+std::optional<Replies> GdbServer::StopBefore(size_t thread) {
+  if (std::exchange(exec_by_step_, false))
+    return Stopped({.reason = Reason::kEvent, .thread = view_.machine().current()});
   constexpr std::chrono::seconds kSoon(1);  // who types the next command takes longer, mostly
   const auto came = std::exchange(interrupted_, std::nullopt);
   if (!came || std::chrono::steady_clock::now() - *came > kSoon) return std::nullopt;
@@ -113,11 +127,12 @@ std::optional<Replies> GdbServer::InterruptedBefore(size_t thread) {
 
 Replies GdbServer::RunStep(size_t thread, Direction direction, Others others) {
   constexpr size_t kMostTold = 16;
-  if (auto stopped = InterruptedBefore(thread)) return *std::move(stopped);
+  if (auto stopped = StopBefore(thread)) return *std::move(stopped);
   const size_t told = ends_told_;
-  MachineStop stop =
-      view_.machine().Step(thread, direction, Marks(), view_.input().keep_on, others);
-  if (direction == Direction::kBackward || stop.reason != Reason::kEnd) return Stopped(stop);
+  const StopMarks marks = Marks();
+  MachineStop stop = view_.machine().Step(thread, direction, marks, view_.input().keep_on, others);
+  stop.reason = ReasonOf(stop, marks);
+  if (direction == Direction::kBackward || stop.reason != Reason::kEnd) return SteppedTo(stop);
   // gdb steps off a breakpoint before it goes on. Told of the end of history then, it takes the
   // step for one that is still under way, and the next command never ends. After many steps in a
   // row the thread stops for no signal instead, which ends every command: a debugger that leaves a
@@ -136,7 +151,7 @@ Replies GdbServer::RunStep(size_t thread, Direction direction, Others others) {
 }
 
 Replies GdbServer::RunTo(Direction direction, std::optional<size_t> only) {
-  if (auto stopped = InterruptedBefore(only.value_or(general_))) return *std::move(stopped);
+  if (auto stopped = StopBefore(only.value_or(general_))) return *std::move(stopped);
   // Of a run of all, the thread that was killed is the one that moves to the end of the recording;
   // else the one that gdb looks at.
   ReplayedMachine& machine = view_.machine();
@@ -186,8 +201,8 @@ Replies GdbServer::Resume(std::string_view rest) {
   if (!stepper) return RunTo(Direction::kForward, others ? std::nullopt : only);
   const Others held = others ? Others::kMayStop : Others::kAreHeld;
   if (!range) return RunStep(*stepper, Direction::kForward, held);
-  if (auto stopped = InterruptedBefore(*stepper)) return *std::move(stopped);
-  return Stopped(view_.machine().StepOut(*stepper, *range, Marks(), view_.input().keep_on, held));
+  if (auto stopped = StopBefore(*stepper)) return *std::move(stopped);
+  return SteppedTo(view_.machine().StepOut(*stepper, *range, Marks(), view_.input().keep_on, held));
 }
 
 Replies GdbServer::StepOnce(std::string_view) {

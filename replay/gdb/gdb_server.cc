@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "replay/gdb/gdb_documents.h"
+
 namespace flowback::gdb {
 namespace {
 
@@ -19,7 +21,7 @@ std::string HexWord(uint64_t value) {
 
 GdbServer::GdbServer(const ServerInput& input)
     : view_(input),
-      files_(input.session),
+      files_(input.session, [this] { return KernelFiles(view_); }),
       mode_(input.machine.At(input.machine.current()).instruction.mode),
       registers_(RegistersOf(mode_)),
       general_(input.machine.current()) {}
@@ -43,7 +45,9 @@ const std::vector<GdbServer::Handler>& GdbServer::Handlers() {
       {"qSymbol:", &GdbServer::Acknowledge},
       {"qRcmd,", &GdbServer::Monitor},
       {"qFlowbackMonitorOf:", &GdbServer::MonitorOf},
+      {"qFlowbackMoment", &GdbServer::MomentText},
       {"qFlowbackFrames:", &GdbServer::Frames},
+      {"qFlowbackName:", &GdbServer::NameAt},
       {"qFlowbackNeverRan:", &GdbServer::WhetherNeverRan},
       {"vCont?", &GdbServer::ResumeActions},
       {"vCont;", &GdbServer::Resume},

@@ -68,6 +68,7 @@ class GdbServer {
   Replies ReadRegister(std::string_view rest);
   Replies ReadMemory(std::string_view rest);
   Replies Frames(std::string_view rest);
+  Replies NameAt(std::string_view rest);
   Replies WhetherNeverRan(std::string_view rest);
   std::string RegisterText(const Register& one, const MachineThread& at);
   bool MustRefuse(size_t number, const MachineThread& at);
@@ -114,9 +115,10 @@ class GdbServer {
   Replies StepBack(std::string_view rest);
   Replies ContinueBack(std::string_view rest);
   Replies Stopped(const MachineStop& stop);
+  Replies SteppedTo(const MachineStop& stop);
   size_t Stepper() const { return resumed_.value_or(asked_for_.value_or(general_)); }
-  // Empty: no Ctrl-C has come just before.
-  std::optional<Replies> InterruptedBefore(size_t thread);
+  // The stop of a movement that ends before it begins. Empty: it may begin.
+  std::optional<Replies> StopBefore(size_t thread);
   Replies RunStep(size_t thread, Direction direction, ReplayedMachine::Others others);
   Replies RunTo(Direction direction, std::optional<size_t> only);
   std::string StopText(const MachineStop& stop);
@@ -128,12 +130,14 @@ class GdbServer {
   // gdb_monitor.cc: `monitor` of the user.
   Replies Monitor(std::string_view rest);
   Replies MonitorOf(std::string_view rest);
+  Replies MomentText(std::string_view rest);
   std::string MonitorText(const std::string& line);
   std::string MonitorHelp(const std::string& words);
   std::string MonitorWhen(const std::string& words);
   std::string MonitorGoto(const std::string& words);
   std::string MonitorEvents(const std::string& words);
   std::string MonitorLosses(const std::string& words);
+  std::string MonitorPass(const std::string& words);
   std::string MonitorVisits(const std::string& words);
   bool HasLosses() const;  // the thread's flow
   std::string MonitorBacktrace(const std::string& words);
@@ -165,6 +169,7 @@ class GdbServer {
   // The thread that the next `monitor` command is about. gdb does not say which one its user looks
   // at: where it knows the registers of that one, it last asked for those of another.
   std::optional<size_t> monitored_;
+  std::optional<size_t> went_to_;  // the thread that the last `monitor goto` named
   std::optional<size_t> resumed_;  // by Hc; empty: all
   // Asked for with T since the last stop. Before gdb goes on with the step of one thread while all
   // of them may run, it asks whether that one is alive, and nothing else tells which one it means.
@@ -180,8 +185,13 @@ class GdbServer {
   bool was_asked_for_register_ = false;    // one alone
   std::vector<MilestoneKind> milestones_;  // that stop a run
   std::set<EventKind> events_;             // likewise
+  bool passes_losses_ = false;             // runs and steps do not stop there
+  bool passes_unknown_ = false;
   bool no_acknowledgements_ = false;
   bool is_over_ = false;
+  // A step came to another program. gdb reads that one's files, and then goes on as if it had not
+  // been stepping: unless its user sees the stop first, the next movement is none.
+  bool exec_by_step_ = false;
   bool death_told_ = false;   // the last stop was the signal that killed the thread
   bool has_history_ = false;  // asked for with Qbtrace
   uint64_t history_bytes_ = uint64_t{64} << 10;

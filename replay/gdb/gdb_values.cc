@@ -7,6 +7,7 @@
 
 #include "replay/debug/never_ran.h"
 #include "replay/gdb/gdb_server.h"
+#include "replay/writers/text/printable.h"
 
 namespace flowback::gdb {
 
@@ -61,6 +62,7 @@ Replies GdbServer::Frames(std::string_view rest) {
   bool all = false;
   const auto thread = TakeThread(rest, all);
   if (!thread) return {kRefused};
+  exec_by_step_ = false;  // the user sees the stop
   ReplayedMachine& machine = view_.machine();
   const MachineThread at = machine.At(*thread);
   const auto stack =
@@ -77,6 +79,15 @@ Replies GdbServer::Frames(std::string_view rest) {
   return {text};
 }
 
+// The name of the function at the address, in hexadecimal; nothing where none is known.
+Replies GdbServer::NameAt(std::string_view rest) {
+  const auto address = TakeHex(rest);
+  const AddressSpace* const space = view_.machine().At(general()).instruction.space;
+  if (!address || space == nullptr) return {kRefused};
+  const auto symbol = view_.session().symbols().Find(*space, *address);
+  return {symbol ? HexOf(Printable(symbol->name)) : ""};
+}
+
 // "ADDRESS,ADDRESS,...": "never", "lost" if missing flow may hide a visit, or "ran", which also
 // says that nothing can be told at once.
 Replies GdbServer::WhetherNeverRan(std::string_view rest) {
@@ -89,7 +100,7 @@ Replies GdbServer::WhetherNeverRan(std::string_view rest) {
   uint64_t budget = kMostDecodedForNever;
   ReplayedMachine& machine = view_.machine();
   if (!NeverRan(machine, addresses, budget)) return {"ran"};
-  return {flowback::HasLosses(machine) ? "lost" : "never"};
+  return {view_.MayHideMore() ? "lost" : "never"};
 }
 
 }  // namespace flowback::gdb

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The Python text that gdb loads to show the flow's own call stacks: replay/gdb/flow_frames.py.
+// The Python text that gdb loads to show the flow's own call stacks:
+// replay/gdb/flow_variables.py and flow_frames.py.
 #pragma once
 
 #include <string_view>

@@ -12,6 +12,7 @@
 
 #include "flowback/session.h"
 #include "replay/debug/machine.h"
+#include "replay/debug/never_ran.h"
 #include "replay/debug/replayed_stacks.h"
 #include "replay/debug/value_sources.h"
 #include "replay/session/ended_thread.h"
@@ -50,6 +51,10 @@ class MachineView {
 
   ReplayedMachine& machine() const { return input_.machine; }
   Session& session() const { return input_.session; }
+  // Whether the recording has samples, between which nobody knows what ran.
+  bool IsSampled() const { return session().source().samples(); }
+  // Whether instructions that are not in the flow may have executed.
+  bool MayHideMore() const { return IsSampled() || HasLosses(machine()); }
   ImageMemory& images() const { return input_.images; }
   ValueSources& values() { return values_; }
   PastValues* past() { return past_.get(); }  // null: there is no dump

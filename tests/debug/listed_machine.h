@@ -21,8 +21,11 @@ namespace flowback::listed {
 struct Listed {
   uint64_t address = 0;
   uint64_t tsc = 0;
-  bool calls = false;        // the instruction makes a system call
-  bool loss_before = false;  // behind which the flow goes on elsewhere
+  bool calls = false;  // the thread makes a system call before it comes to the next place
+  // What lies between the place before and this one, in its order: kLoss, behind which the flow
+  // goes on elsewhere, and kUnknown.
+  std::vector<MachineStop::Reason> gaps{};
+  uint64_t trap = 0;  // of an INT 80h that control came to behind it
 };
 
 // Takes down the flow, stay by stay.
@@ -32,13 +35,21 @@ class Listing final : public ExecutionConsumer {
     Flow& flow = flows_[run.stay];
     uint64_t address = run.address;
     for (size_t i = 0; i < run.lengths.size(); address += run.lengths[i++])
-      flow.Add(address, run.TscOf(i), i + 1 == run.lengths.size() && EndsInSystemCall(run));
+      flow.Add({.address = address,
+                .tsc = run.TscOf(i),
+                .calls = i + 1 == run.lengths.size() && AbiOfLastCall(run)});
+    flow.space = run.space;
+    flow.mode = run.mode;
     flow.next = run.exit == BlockExit::kStopped ? 0 : run.next;
   }
   void OnEvent(const TraceEvent& event) override {
     Flow& flow = flows_[event.stay];
     switch (event.kind) {
       case EventKind::kStoppedAsync:
+        flow.next = event.ip;
+        if (!flow.places.empty() && flow.gaps.empty() && IsTrap(flow.space, flow.mode, event.ip))
+          flow.places.back().trap = event.ip;
+        break;
       case EventKind::kStarted:
       case EventKind::kOverflow:
         flow.next = event.ip;
@@ -56,8 +67,12 @@ class Listing final : public ExecutionConsumer {
   }
   void OnLoss(const DataLoss& loss) override {
     if (KeepsPlace(loss.cause)) return;
-    flows_[loss.stay].lost = true;
+    flows_[loss.stay].gaps.push_back(MachineStop::Reason::kLoss);
     flows_[loss.stay].next = 0;
+  }
+  void OnUnknown(const UnknownFlow& unknown) override {
+    flows_[unknown.stay].gaps.push_back(MachineStop::Reason::kUnknown);
+    flows_[unknown.stay].next = 0;
   }
 
   // With the last place, if the flow tells where it ended.
@@ -68,29 +83,42 @@ class Listing final : public ExecutionConsumer {
       if (flow != flows_.end()) whole.Append(flow->second);
     }
     if (whole.next.value_or(0) != 0 && !whole.places.empty())
-      whole.Add(*whole.next, whole.places.back().tsc, false);
+      whole.Add({.address = *whole.next, .tsc = whole.places.back().tsc});
+    NoteTraps(whole.places);
     return whole.places;
   }
 
  private:
   struct Flow {
     std::vector<Listed> places;
-    bool lost = false;             // since the last place
-    std::optional<uint64_t> next;  // empty: nothing tells
+    std::vector<MachineStop::Reason> gaps;  // since the last place
+    std::optional<uint64_t> next;           // empty: nothing tells
+    const AddressSpace* space = nullptr;
+    CodeMode mode{};
 
-    void Add(uint64_t address, uint64_t tsc, bool calls) {
-      const uint64_t known = tsc != 0 || places.empty() ? tsc : places.back().tsc;
-      places.push_back({address, known, calls, std::exchange(lost, false)});
+    void Add(Listed place) {
+      if (place.tsc == 0 && !places.empty()) place.tsc = places.back().tsc;
+      place.gaps.insert(place.gaps.begin(), gaps.begin(), gaps.end());
+      gaps.clear();
+      places.push_back(std::move(place));
     }
     void Append(const Flow& other) {
-      for (const Listed& place : other.places) {
-        lost = lost || place.loss_before;
-        Add(place.address, place.tsc, place.calls);
-      }
-      lost = lost || other.lost;
+      for (const Listed& place : other.places) Add(place);
+      gaps.insert(gaps.end(), other.gaps.begin(), other.gaps.end());
       if (other.next) next = other.next;
     }
   };
+
+  // An INT 80h has executed if control came back behind it; where the flow ends, it is about to.
+  static void NoteTraps(std::vector<Listed>& places) {
+    constexpr uint64_t kBytes = 2;
+    for (size_t i = 0; i + 1 < places.size(); ++i) {
+      const uint64_t trap = places[i].trap;
+      if (trap == 0 || !places[i + 1].gaps.empty()) continue;
+      if (places[i + 1].address == trap + kBytes) places[i].calls = true;
+      if (places[i + 1].address == trap && i + 2 == places.size()) places[i + 1].calls = true;
+    }
+  }
 
   std::map<const ThreadStay*, Flow> flows_;
 };
@@ -99,6 +127,11 @@ struct Marks {
   std::vector<uint64_t> addresses;
   bool losses = false;
   bool calls = false;
+  bool unknown = false;
+
+  bool Has(MachineStop::Reason gap) const {
+    return gap == MachineStop::Reason::kLoss ? losses : unknown;
+  }
 };
 
 // The oracle. Moments are compared as the machine has them: time, thread, place.
@@ -175,8 +208,9 @@ class ListedMachine {
       const Listed& place = all[to];
       if (IsMark(place, marks))
         return Arrive(thread, to, true, {Reason::kAddress, thread}, marks, held);
-      if (marks.losses && place.loss_before)
-        return Arrive(thread, to, true, {Reason::kLoss, thread}, marks, held);
+      for (const Reason gap : {Reason::kLoss, Reason::kUnknown})
+        if (marks.Has(gap) && std::ranges::find(place.gaps, gap) != place.gaps.end())
+          return Arrive(thread, to, true, {gap, thread}, marks, held);
       if (place.address < begin || place.address >= end)
         return Arrive(thread, to, true, {Reason::kStep, thread}, marks, held);
     }
@@ -208,7 +242,7 @@ class ListedMachine {
               bool held) {
     const Key to = Towards(thread, place, forward);
     std::optional<std::pair<Key, Stop>> best;
-    const Marks of_others{marks.addresses, false, marks.calls};
+    const Marks of_others{.addresses = marks.addresses, .calls = marks.calls};
     for (size_t other = 0; other < threads_.size(); ++other)
       if (other != thread && !held) Consider(other, forward, of_others, best);
     if (best && (forward ? best->first < to : best->first > to)) {
@@ -260,13 +294,15 @@ class ListedMachine {
     if (counts && is_mark(at)) return {{at, Reason::kAddress}};
     if (forward) {
       for (size_t i = at + 1; i < all.size(); ++i) {
-        if (marks.losses && all[i].loss_before) return {{i, Reason::kLoss}};
+        for (const Reason gap : all[i].gaps)
+          if (marks.Has(gap)) return {{i, gap}};
         if (is_mark(i)) return {{i, Reason::kAddress}};
       }
       return std::nullopt;
     }
     for (size_t i = at; i-- != 0;) {
-      if (marks.losses && all[i + 1].loss_before) return {{i, Reason::kLoss}};
+      for (auto gap = all[i + 1].gaps.rbegin(); gap != all[i + 1].gaps.rend(); ++gap)
+        if (marks.Has(*gap)) return {{i, *gap}};
       if (is_mark(i)) return {{i, Reason::kAddress}};
     }
     return std::nullopt;

@@ -32,7 +32,7 @@ class Commands {
     const bool forward = random_.Below(2) == 0;
     const Direction direction = forward ? Direction::kForward : Direction::kBackward;
     const Marks marks = SomeMarks(thread);
-    StopMarks stops{.addresses = marks.addresses, .losses = marks.losses};
+    StopMarks stops{.addresses = marks.addresses, .losses = marks.losses, .unknown = marks.unknown};
     if (marks.calls) stops.calls.emplace();
     const bool held = random_.Below(3) == 0;
     const Others others = held ? Others::kAreHeld : Others::kMayStop;
@@ -99,7 +99,10 @@ class Commands {
   }
 
   Marks SomeMarks(size_t thread) {
-    Marks marks{.addresses = {}, .losses = random_.Below(4) == 0, .calls = random_.Below(6) == 0};
+    Marks marks{.addresses = {},
+                .losses = random_.Below(4) == 0,
+                .calls = random_.Below(6) == 0,
+                .unknown = random_.Below(4) == 0};
     for (uint64_t i = random_.Below(4); i-- != 0;) {
       const auto& places = truth_.places(i == 0 ? thread : random_.Below(machine_.size()));
       marks.addresses.push_back(places[random_.Below(places.size())].address);

@@ -10,74 +10,35 @@
 #include "replay/debug/image_memory.h"
 #include "replay/debug/replayed_stacks.h"
 #include "replay/debug/value_sources.h"
-#include "tests/debug/machine_commands.h"
+#include "tests/debug/opened_machine.h"
 #include "tests/support/places.h"
 
 namespace flowback {
 namespace {
 
+using listed::Opened;
+
 std::string PathOf(const std::string& name) {
   return SourceFolder() + "/tests/recordings/" + name + ".data";
 }
 
-// A recording with its machine.
-class Opened {
- public:
-  explicit Opened(const std::string& name) {
-    Result<Session> opened = Session::Open(PathOf(name));
-    EXPECT_TRUE(opened) << opened.error().message();
-    if (!opened) return;
-    session_ = std::make_unique<Session>(*std::move(opened));
-    decoder_ = *session_->NewDecoder();
-    auto index = FlowIndex::Build(session_->recording(), session_->inputs(), *decoder_,
-                                  {.times = true, .segment_bytes = 2048});
-    EXPECT_TRUE(index);
-    if (!index) return;
-    index_ = std::make_unique<FlowIndex>(*std::move(index));
-    std::vector<size_t> threads;
-    for (size_t i = 0; i < index_->threads().size(); ++i) threads.push_back(i);
-    machine_ = std::make_unique<ReplayedMachine>(*index_, threads);
-  }
-
-  Session& session() { return *session_; }
-  FlowIndex& index() { return *index_; }
-  ReplayedMachine& machine() { return *machine_; }
-
-  std::vector<std::vector<listed::Listed>> List() {
-    listed::Listing listing;
-    for (const Stream& stream : session_->recording().streams)
-      EXPECT_TRUE(decoder_->Decode(session_->inputs().For(stream), listing));
-    std::vector<std::vector<listed::Listed>> threads;
-    for (const ThreadFlow& flow : session_->flows()) {
-      std::vector<const ThreadStay*> stays;
-      for (const FlowPiece& piece : flow.pieces) stays.push_back(piece.stay);
-      auto places = listing.Of(stays);
-      if (!places.empty()) threads.push_back(std::move(places));
-    }
-    return threads;
-  }
-
- private:
-  std::unique_ptr<Session> session_;
-  std::unique_ptr<Decoder> decoder_;
-  std::unique_ptr<FlowIndex> index_;
-  std::unique_ptr<ReplayedMachine> machine_;
-};
+Opened OpenOwn(const std::string& name) {
+  SessionOptions options;
+  options.open.input = PathOf(name);
+  return Opened(options);
+}
 
 class RecordedMachine : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(RecordedMachine, GoesWhereTheListingSays) {
-  Opened opened(GetParam());
+  Opened opened = OpenOwn(GetParam());
   ASSERT_FALSE(HasFailure());
-  auto threads = opened.List();
-  ASSERT_EQ(opened.machine().size(), threads.size());
-  listed::ListedMachine truth(std::move(threads));
-  listed::Commands(opened.machine(), truth, 7).Run(300);
+  opened.Judge(7, 1'000);
 }
 
 INSTANTIATE_TEST_SUITE_P(Recordings, RecordedMachine,
-                         ::testing::Values("branches", "changes", "interruptions", "tiny",
-                                           "tiny-stepped"),
+                         ::testing::Values("branches", "branches-stacks", "changes",
+                                           "interruptions", "tiny", "tiny-stepped"),
                          [](const auto& which) {
                            std::string name = which.param;
                            std::erase(name, '-');
@@ -85,7 +46,7 @@ INSTANTIATE_TEST_SUITE_P(Recordings, RecordedMachine,
                          });
 
 TEST(ValueSources, TellTheProgramCounterAndCodeOnly) {
-  Opened opened("tiny");
+  Opened opened = OpenOwn("tiny");
   ASSERT_FALSE(HasFailure());
   ImageMemory images;
   ValueSources values({images});
@@ -101,7 +62,7 @@ TEST(ValueSources, TellTheProgramCounterAndCodeOnly) {
 
 // Each file begins with its header, which its first segment holds and no code does.
 TEST(ImageMemory, HasTheReadOnlySegments) {
-  Opened opened("tiny");
+  Opened opened = OpenOwn("tiny");
   ASSERT_FALSE(HasFailure());
   ImageMemory images;
   const MachineThread at = opened.machine().At(opened.machine().current());
@@ -121,7 +82,7 @@ TEST(ImageMemory, HasTheReadOnlySegments) {
 }
 
 TEST(ReplayedStacks, BeginWhereTheThreadStands) {
-  Opened opened("tiny");
+  Opened opened = OpenOwn("tiny");
   ASSERT_FALSE(HasFailure());
   ReplayedStacks stacks(opened.session(), opened.index(), {});
   ReplayedMachine& machine = opened.machine();

@@ -157,7 +157,7 @@ TEST_F(ReplayTest, RandomCommandsLeadWhereTheListingSays) {
   ASSERT_EQ(listed.status, 0) << listed.err;
   for (const char* seed : {"1", "2"}) {
     const ProgramResult run = RunShell(
-        folder_, std::string("export LISTING=listing COUNT=150 SEED=") + seed +
+        folder_, std::string("export LISTING=listing COUNT=80 SEED=") + seed +
                      "; $F replay recording -- -nx -batch -x " PROGRAMS "/random_commands.py 2>&1");
     EXPECT_NE(run.out.find("\nright "), std::string::npos) << run.out;
   }

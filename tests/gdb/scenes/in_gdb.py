@@ -80,7 +80,7 @@ def whole_stack():
         sal = frame.find_sal()
         if frame.type() != gdb.TAILCALL_FRAME:
             found.append([frame.name(), sal.symtab.filename if sal.symtab else None, sal.line])
-        frame = None if frame.name() == "on_signal" else frame.older()
+        frame = None if frame.name() in ("on_signal", "__restore_rt") else frame.older()
     return found
 
 
@@ -93,7 +93,7 @@ def moments(count):
     for function in ("callee", "factorial", "last", "tail", "leave", "on_signal", "kept", "twice"):
         gdb.execute("break " + function, to_string=True)
     for i in range(count):
-        gdb.execute("stepi" if i % 5 else "continue", to_string=True)
+        gdb.execute("stepi" if i % 11 else "continue", to_string=True)
         if not gdb.selected_inferior().threads() or gdb.newest_frame().name() is None:
             break
         print("=" + json.dumps(whole_stack()))
