@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdlib.h>
@@ -55,10 +56,10 @@ GdbFolder::~GdbFolder() {
   std::filesystem::remove_all(path_, ignored);
 }
 
-Result<GdbProgram> GdbProgram::Start(const GdbFolder& folder,
+Result<GdbProgram> GdbProgram::Start(const std::string& gdb, const GdbFolder& folder,
                                      const std::vector<std::string>& words) {
   std::vector<std::string> all = {
-      "gdb",  "-q",
+      gdb,    "-q",
       "-iex", "source " + folder.InitFile(),
       "-ex",  "python flowback_connect(" + PythonText(folder.SocketPath()) + ")"};
   all.insert(all.end(), words.begin(), words.end());
@@ -71,15 +72,18 @@ Result<GdbProgram> GdbProgram::Start(const GdbFolder& folder,
   sigemptyset(&defaults);
   sigaddset(&defaults, SIGINT);
   posix_spawnattr_setsigdefault(&attributes, &defaults);
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
+  sigset_t none;
+  sigemptyset(&none);
+  posix_spawnattr_setsigmask(&attributes, &none);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
   signal(SIGINT, SIG_IGN);
   pid_t pid = 0;
   const int error =
       posix_spawnp(&pid, arguments[0], nullptr, &attributes, arguments.data(), environ);
   posix_spawnattr_destroy(&attributes);
   if (error == ENOENT)
-    return Fail(Error(ErrorCode::kCommandMissing, "replay starts gdb, which is not installed")
-                    .Remedy("apt install gdb; or --gdb-server, for a gdb elsewhere"));
+    return Fail(Error(ErrorCode::kCommandMissing, gdb + " cannot be started")
+                    .Remedy("--gdb-server, for a gdb elsewhere"));
   if (error != 0) return Fail(GdbFailure("cannot start gdb", error));
   Descriptor ended(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
   if (*ended < 0) {
@@ -95,6 +99,14 @@ int GdbProgram::Wait() {
   int status = 0;
   while (waitpid(pid_, &status, 0) < 0 && errno == EINTR) continue;
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+int GdbProgram::End(int signal) {
+  constexpr int kPatience = 5000;  // milliseconds
+  kill(pid_, signal);
+  pollfd ended{.fd = *ended_, .events = POLLIN, .revents = 0};
+  if (poll(&ended, 1, kPatience) == 0) kill(pid_, SIGKILL);
+  return Wait();
 }
 
 }  // namespace flowback::cli

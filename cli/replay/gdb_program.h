@@ -32,14 +32,17 @@ class GdbFolder {
 
 class GdbProgram {
  public:
-  // Starts gdb on the socket. `words` are the user's. Ctrl-C is gdb's from now on. Errors:
-  // kCommandMissing where there is no gdb; kSystem.
-  static Result<GdbProgram> Start(const GdbFolder& folder, const std::vector<std::string>& words);
+  // Starts that gdb on the socket. `words` are the user's. Ctrl-C is gdb's from now on. Errors:
+  // kCommandMissing where there is no such gdb; kSystem.
+  static Result<GdbProgram> Start(const std::string& gdb, const GdbFolder& folder,
+                                  const std::vector<std::string>& words);
 
   // Becomes readable when gdb has ended.
   int descriptor() const { return *ended_; }
   // Waits for its end and returns its exit status.
   int Wait();
+  // Ends it by that signal, or by SIGKILL if it does not end soon, and returns its exit status.
+  int End(int signal);
 
  private:
   GdbProgram(pid_t pid, Descriptor ended) : pid_(pid), ended_(std::move(ended)) {}

@@ -4,6 +4,9 @@
 #include <errno.h>
 #include <fmt/format.h>
 #include <poll.h>
+#include <sys/epoll.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
 
 #include <array>
 #include <cstdio>
@@ -11,6 +14,7 @@
 
 #include "cli/options/arguments.h"
 #include "cli/replay/end_signals.h"
+#include "cli/replay/gdb_choice.h"
 #include "cli/replay/gdb_connection.h"
 #include "cli/replay/gdb_program.h"
 #include "cli/text/status.h"
@@ -27,6 +31,16 @@ std::vector<std::string> GdbWords(const ReplayOptions& options) {
   return words;
 }
 
+// Becomes readable when one of the two is.
+Descriptor EitherOf(int one, int other) {
+  Descriptor either(epoll_create1(EPOLL_CLOEXEC));
+  for (const int each : {one, other}) {
+    epoll_event event{.events = EPOLLIN, .data = {.fd = each}};
+    epoll_ctl(*either, EPOLL_CTL_ADD, each, &event);
+  }
+  return either;
+}
+
 }  // namespace
 
 int ReplayJob::Execute() {
@@ -39,6 +53,12 @@ int ReplayJob::Execute() {
 Status ReplayJob::Run() {
   if (Status status = replay_.OpenMachine(); !status) return status;
   return options_.gdb_server ? RunServer() : RunGdb();
+}
+
+// Of the program that the machine stands in.
+CodeMode ReplayJob::Mode() {
+  ReplayedMachine& machine = replay_.Input().machine;
+  return machine.At(machine.current()).instruction.mode;
 }
 
 Result<GdbListener> ReplayJob::Listen() const {
@@ -65,9 +85,9 @@ Status ReplayJob::RunServer() {
         fmt::format("whoever can reach {} can read this recording and its files", listener->name()),
         {"leave --listen out, and reach the port by ssh -L"});
   const Descriptor until = EndSignals();
-  std::fputs(fmt::format("listening: gdb -iex 'source flowback-gdb.py' -ex 'target remote {}'\n"
+  std::fputs(fmt::format("listening: {} -iex 'source flowback-gdb.py' -ex 'target remote {}'\n"
                          "flowback replay --gdb-init > flowback-gdb.py makes that file\n",
-                         listener->name())
+                         UsualGdbFor(Mode()), listener->name())
                  .c_str(),
              stderr);
   Serve(*listener, *until);
@@ -75,19 +95,26 @@ Status ReplayJob::RunServer() {
 }
 
 Status ReplayJob::RunGdb() {
+  const Result<std::string> gdb = GdbFor(Mode());
+  if (!gdb) return Fail(gdb.error());
   const Result<GdbFolder> folder = GdbFolder::Make();
   if (!folder) return Fail(folder.error());
   const Result<GdbListener> listener = GdbListener::OnPath(folder->SocketPath());
   if (!listener) return Fail(listener.error());
-  Result<GdbProgram> program = GdbProgram::Start(*folder, GdbWords(options_));
+  const Descriptor ends = EndSignals({SIGTERM, SIGHUP});
+  Result<GdbProgram> program = GdbProgram::Start(*gdb, *folder, GdbWords(options_));
   if (!program) return Fail(program.error());
+  const Descriptor until = EitherOf(program->descriptor(), *ends);
   if (!IsQuiet())
     std::fputs(
         "Step back with reverse-step, reverse-next, reverse-finish, reverse-continue. "
         "`monitor help` lists more.\n",
         stderr);
-  Serve(*listener, program->descriptor());
-  gdb_status_ = program->Wait();
+  Serve(*listener, *until);
+  signalfd_siginfo came{};
+  const bool is_signal = read(*ends, &came, sizeof came) == sizeof came;
+  gdb_status_ = is_signal ? program->End(static_cast<int>(came.ssi_signo)) : program->Wait();
+  if (is_signal) gdb_status_ = 128 + static_cast<int>(came.ssi_signo);
   return {};
 }
 

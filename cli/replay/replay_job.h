@@ -27,6 +27,7 @@ class ReplayJob {
   // Serves one client after the other until the descriptor becomes readable.
   void Serve(const GdbListener& listener, int until);
   Result<GdbListener> Listen() const;
+  CodeMode Mode();
 
   const ReplayOptions& options_;
   OpenedReplay replay_;
