@@ -11,14 +11,14 @@ namespace flowback {
 size_t ShareWalk::Go(size_t from, size_t to, bool leaps, const Listener* listener) {
   size_t at = from;
   size_t leaps_from = leaps && calls_ != nullptr ? from : to;  // before that all are played
-  while (at < to && !taker_.TookAll()) {
+  while (at < to && !player_.TookAll()) {
     if (listener != nullptr) listener->begins(at);
     const std::vector<Reach> reaches = at < leaps_from ? std::vector<Reach>() : Foresee(at, to);
     const bool may_leap = reaches.size() > 1;
     if (may_leap && Leap(at, reaches)) {
       at += reaches.size();
       if (listener != nullptr) listener->played(at - 1);
-      if (taker_.TookAll()) went_wrong_ = true;
+      if (player_.TookAll()) went_wrong_ = true;
       continue;
     }
     if (may_leap) leaps_from = at + reaches.size();
@@ -32,11 +32,11 @@ size_t ShareWalk::Go(size_t from, size_t to, bool leaps, const Listener* listene
 // As far as all is usual.
 std::vector<ShareWalk::Reach> ShareWalk::Foresee(size_t from, size_t to) const {
   std::vector<Reach> reaches;
-  if (!taker_.MayLeap()) return reaches;
+  if (!player_.MayLeap()) return reaches;
   std::vector<uint64_t> open;
-  for (const Call& call : taker_.calls()) open.push_back(call.return_address);
-  const size_t below = taker_.NoLeapBelow();
-  uint64_t next = taker_.next();
+  for (const Call& call : player_.calls()) open.push_back(call.return_address);
+  const size_t below = player_.NoLeapBelow();
+  uint64_t next = player_.next();
   for (size_t share = from; share < to; ++share) {
     const ShareCalls& calls = (*calls_)[share];
     if (!calls.change.usual || calls.first != next || thread_.shares[share].losses != 0) break;
@@ -70,10 +70,9 @@ std::optional<ShareWalk::Reach> ShareWalk::ReachOf(const CallChange& change,
   return reach;
 }
 
-// False: what was played is not what was foreseen, and the taker is what it was before.
+// False: what was played is not what was foreseen, and the player is what it was before.
 bool ShareWalk::Leap(size_t from, const std::vector<Reach>& reaches) {
-  const std::vector<uint8_t> before = taker_.ToBytes(IndexSpaces::Of(index_));
-  if (before.empty()) return false;
+  if (!player_.Keep(IndexSpaces::Of(index_))) return false;
   std::vector<size_t> shares;  // that are played, the last first
   size_t touched = SIZE_MAX;
   for (size_t i = reaches.size(); i-- != 0;) {
@@ -83,12 +82,12 @@ bool ShareWalk::Leap(size_t from, const std::vector<Reach>& reaches) {
   }
   for (auto i = shares.rbegin(); i != shares.rend(); ++i) {
     const Reach& reach = reaches[*i];
-    if (taker_.Leap(LeapTo(from + *i, reach))) {
+    if (player_.Leap(LeapTo(from + *i, reach))) {
       Play(from + *i);
-      if (taker_.calls().size() == reach.behind) continue;
+      if (player_.calls().size() == reach.behind) continue;
     }
-    went_wrong_ = went_wrong_ || taker_.TookAll();
-    taker_.FromBytes(before, IndexSpaces::Of(index_));
+    went_wrong_ = went_wrong_ || player_.TookAll();
+    player_.GoBack(IndexSpaces::Of(index_));
     return false;
   }
   passed_over_ += reaches.size() - shares.size();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Brings a StackTaker along a thread's flow, of which it plays no more than it must.
+// Brings a LeapingPlayer along a thread's flow, of which it plays no more than it must.
 //
 // Where it is known what shares did to the call stack (replay/flow/share_calls.h), most of them
 // need not be played: their calls have returned. The calls that are open in the end were made, or
@@ -23,7 +23,7 @@
 #include <vector>
 
 #include "flowback/replay/flow_index.h"
-#include "replay/calls/stack_taker.h"
+#include "replay/calls/leaping_player.h"
 #include "replay/flow/share_calls.h"
 
 namespace flowback {
@@ -31,13 +31,13 @@ namespace flowback {
 class ShareWalk {
  public:
   struct Listener {
-    std::function<void(size_t share)> begins;  // the taker is what it is there
+    std::function<void(size_t share)> begins;  // the player is what it is there
     std::function<void(size_t share)> played;
   };
   // `calls`: of the thread's shares; null: all are played. What is named must outlive it.
   ShareWalk(FlowIndex& index, const IndexedThread& thread, const std::vector<ShareCalls>* calls,
-            StackTaker& taker)
-      : index_(index), thread_(thread), calls_(calls), taker_(taker) {}
+            LeapingPlayer& player)
+      : index_(index), thread_(thread), calls_(calls), player_(player) {}
 
   // From the begin of one share to that of another one, or until all places have been taken.
   // Returns where it ended. False as `leaps`: all are played.
@@ -61,12 +61,12 @@ class ShareWalk {
   static std::optional<Reach> ReachOf(const CallChange& change, std::vector<uint64_t>& open);
   bool Leap(size_t from, const std::vector<Reach>& reaches);
   StackLeap LeapTo(size_t share, const Reach& reach) const;
-  void Play(size_t share) { index_.Play(thread_.shares[share], taker_); }
+  void Play(size_t share) { index_.Play(thread_.shares[share], player_); }
 
   FlowIndex& index_;
   const IndexedThread& thread_;
   const std::vector<ShareCalls>* calls_;
-  StackTaker& taker_;
+  LeapingPlayer& player_;
   bool went_wrong_ = false;
   size_t passed_over_ = 0;
 };

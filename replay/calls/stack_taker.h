@@ -16,7 +16,7 @@
 #include "flowback/replay/functions.h"
 #include "flowback/replay/player.h"
 #include "flowback/replay/thread_stack.h"
-#include "replay/calls/stack_leap.h"
+#include "replay/calls/leaping_player.h"
 #include "replay/flow/space_names.h"
 
 namespace flowback {
@@ -28,7 +28,7 @@ struct ThreadOrigin {
 };
 
 // Plays one thread. Done when nothing that follows can change what it tells.
-class StackTaker final : public PlayConsumer {
+class StackTaker final : public LeapingPlayer {
  public:
   struct Options {
     CallStack::ExecBetween exec_between{};  // as CallStack::LookForExec
@@ -54,7 +54,7 @@ class StackTaker final : public PlayConsumer {
   // What follows is for whoever need not play all (replay/calls/kept_stacks.h).
 
   // All places have been come to.
-  bool TookAll() const;
+  bool TookAll() const override;
   // What the flow tells of stacks that it has left behind.
   struct Told {
     bool outside = false;           // what lies outside of them, or that nothing more is told
@@ -67,14 +67,13 @@ class StackTaker final : public PlayConsumer {
   // What it knows between two elements of the flow, as CallStack::ToBytes, but for what is told of
   // places and the loss behind which it is.
   std::vector<uint8_t> ToBytes(const SpaceNames& spaces) const;
-  // The calls that the thread is in, the outermost first, and the address of the instruction with
-  // which it goes on.
-  const std::vector<Call>& calls() const;
-  uint64_t next() const;
-  // As StackLeaper has them.
-  bool MayLeap() const;
-  size_t NoLeapBelow() const;
-  bool Leap(const StackLeap& leap);
+  const std::vector<Call>& calls() const override;
+  uint64_t next() const override;
+  bool MayLeap() const override;
+  size_t NoLeapBelow() const override;
+  bool Leap(const StackLeap& leap) override;
+  bool Keep(const SpaceNames& spaces) override;
+  void GoBack(const SpaceNames& spaces) override;
   // What of it a CallStack's FromBytes reads.
   static Bytes StackPart(Bytes bytes);
   // Goes on from there; places that were come to stay. False: as CallStack::FromBytes.
@@ -88,6 +87,7 @@ class StackTaker final : public PlayConsumer {
  private:
   class Impl;
   std::unique_ptr<Impl> impl_;
+  std::vector<uint8_t> kept_;
 };
 
 // `flows`: all of the recording's threads. Plays those whose child the thread is, where there are

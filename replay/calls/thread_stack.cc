@@ -396,6 +396,11 @@ uint64_t StackTaker::next() const { return impl_->next(); }
 bool StackTaker::MayLeap() const { return impl_->MayLeap(); }
 size_t StackTaker::NoLeapBelow() const { return impl_->NoLeapBelow(); }
 bool StackTaker::Leap(const StackLeap& leap) { return impl_->Leap(leap); }
+bool StackTaker::Keep(const SpaceNames& spaces) {
+  kept_ = ToBytes(spaces);
+  return !kept_.empty();
+}
+void StackTaker::GoBack(const SpaceNames& spaces) { FromBytes(kept_, spaces); }
 void StackTaker::SetLoss(const DataLoss& loss) { impl_->SetLoss(loss); }
 
 }  // namespace flowback

@@ -59,11 +59,12 @@ class PassOver final : public ExecutionConsumer {
   void OnLoss(const DataLoss&) override {}
 };
 
-// A stream's bytes for each segment.
+// A stream's bytes for each segment. What is played by its steps is played in small parts.
 uint64_t SegmentSize(const std::vector<IndexedStream>& streams, const FlowIndex::Options& options) {
   uint64_t bytes = 0;
   for (const IndexedStream& source : streams) bytes += source.input->bytes.size();
-  return std::max(options.segment_bytes, bytes / FlowIndex::kMostSegments);
+  const uint64_t most = options.steps ? 4 * FlowIndex::kMostSegments : FlowIndex::kMostSegments;
+  return std::max(options.segment_bytes, bytes / most);
 }
 
 std::vector<IndexedStream> StreamsOf(const Recording& recording, const StreamInputs& inputs) {

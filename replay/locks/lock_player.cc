@@ -19,6 +19,7 @@ void LockPlayer::OnThreadBegin(const ThreadFlow& thread, size_t number) {
   stack_.reset();
   part_ = Part::kAll;
   stopped_ = false;
+  next_ = 0;
   left_to_.reset();
   sink_.OnThread(static_cast<uint32_t>(number));
   finder_.emplace(blocks_, loops_);
@@ -58,6 +59,7 @@ void LockPlayer::OnBlock(const BlockRun& run) {
   TellBegun();
   stack_->OnBlock(run);
   stopped_ = run.exit == BlockExit::kStopped;
+  next_ = run.next;
   TellEnded();
 }
 
@@ -76,7 +78,14 @@ void LockPlayer::OnBlocks(const BlockBatch& batch) {
   TellBegun();
   stack_->OnBlocks(batch);
   stopped_ = false;
+  next_ = batch.next;
   TellEnded();
+}
+
+bool LockPlayer::Leap(const StackLeap& leap) {
+  if (!StackLeaper::Leap(*stack_, leap)) return false;
+  teller_->Leap(leap.keep);
+  return true;
 }
 
 bool LockPlayer::LeaveCalls(uint64_t instructions) {
@@ -120,7 +129,10 @@ void LockPlayer::OnEvent(const TraceEvent& event) {
   }
   if (part_ == Part::kSearch) return;
   if (left_to_) return;  // no call is known yet in which it happened
-  if (event.kind == EventKind::kStoppedAsync) stopped_ = true;
+  if (event.kind == EventKind::kStoppedAsync) {
+    stopped_ = true;
+    next_ = event.ip;
+  }
   if (part_ == Part::kAll)
     teller_->NoteStop({.position = finder_->position(),
                        .quiet_since = finder_->quiet_since(),
@@ -132,6 +144,7 @@ void LockPlayer::OnEvent(const TraceEvent& event) {
 
 void LockPlayer::OnLoss(const DataLoss& loss) {
   losses_.Add(loss);
+  if (!KeepsPlace(loss.cause)) next_ = 0;
   if (!KeepsPlace(loss.cause)) finder_->OnLoss(loss);
   TellBegun();
   stack_->OnLoss(loss);

@@ -7,9 +7,9 @@
 #include <unordered_map>
 #include <vector>
 
-#include "flowback/replay/player.h"
 #include "flowback/replay/timeline.h"
 #include "replay/calls/exec_times.h"
+#include "replay/calls/leaping_player.h"
 #include "replay/locks/cycle_marks.h"
 #include "replay/locks/spin_finder.h"
 #include "replay/locks/wait_teller.h"
@@ -26,7 +26,7 @@ class LockSink : public WaitSink {
   virtual void OnCalls(uint32_t number, CallCounts calls) = 0;
 };
 
-class LockPlayer final : public PlayConsumer {
+class LockPlayer final : public LeapingPlayer {
  public:
   // `accounts` are those of the flows that are played. All of it must outlive this.
   LockPlayer(const WaitPlan& plan, LockSink& sink, const TimelineSources& sources,
@@ -58,6 +58,14 @@ class LockPlayer final : public PlayConsumer {
   // The calls pass over flow, if they can: they go on behind so many instructions more, in a call
   // of which nothing is known. REQUIRES: MayLeaveCalls.
   bool LeaveCalls(uint64_t instructions);
+  // The calls leap. REQUIRES: MayLeaveCalls.
+  const std::vector<Call>& calls() const override { return stack_->calls(); }
+  uint64_t next() const override { return next_; }
+  bool MayLeap() const override { return MayLeaveCalls() && StackLeaper::MayLeap(*stack_); }
+  size_t NoLeapBelow() const override { return StackLeaper::NoLeapBelow(*stack_); }
+  bool Leap(const StackLeap& leap) override;
+  bool Keep(const SpaceNames&) override { return true; }
+  void GoBack(const SpaceNames&) override { NoteMissing(); }
   void NoteMissing() { misses_calls_ = true; }
   // Something was told of any thread for which the calls matter that were left.
   bool MissesCalls() const { return misses_calls_ || (teller_ && teller_->misses_calls()); }
@@ -83,6 +91,7 @@ class LockPlayer final : public PlayConsumer {
   bool misses_calls_ = false;        // of a thread that has ended
   std::optional<uint64_t> left_to_;  // where the calls go on that have been left
   bool stopped_ = false;  // the flow that the calls were told has stopped, and not gone on
+  uint64_t next_ = 0;     // the address with which it goes on; 0: not known
   const WaitPlan& plan_;
   LockSink& sink_;
   const TimelineSources& sources_;

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "replay/calls/share_walk.h"
+
 namespace flowback {
 
 // Plays a share to the search alone, up to where that finds something: from there on to the calls,
@@ -54,30 +56,42 @@ bool LockWalk::Play() {
   for (size_t number = 0; number < flows_.size(); ++number) {
     if (flows_[number]->pieces.empty()) continue;
     player_.OnThreadBegin(*flows_[number], number);
-    PlayThread(index_.threads()[number]);
+    PlayThread(number);
     player_.set_part(LockPlayer::Part::kAll);
     player_.OnThreadEnd(*flows_[number], number);
-    if (player_.MissesCalls()) return false;
+    if (player_.MissesCalls() || GivesUp()) return false;
   }
   return true;
 }
 
-void LockWalk::PlayThread(const IndexedThread& thread) {
-  thread_ = &thread;
+void LockWalk::PlayThread(size_t number) {
+  thread_ = &index_.threads()[number];
+  share_calls_ = leaps_ ? IndexCalls::Of(index_, number) : nullptr;
   search_at_ = calls_at_ = 0;
-  const size_t count = thread.shares.size();
+  const size_t count = thread_->shares.size();
   for (size_t share = 0; share < count && !player_.MissesCalls(); ++share) {
+    if (GivesUp()) return;
+    ++seen_;
     passive_.Note(StepsOf(share));
     if (MayPass(share))
       ++passed_over_;
     else
       PlayShare(share);
   }
-  if (player_.MissesCalls()) return;
+  if (player_.MissesCalls() || GivesUp()) return;
   if (search_at_ < count) player_.PassTo(player_.searched() + InstructionsOf(search_at_, count));
   if (calls_at_ == count) return;
   if (!player_.MayLeaveCalls()) return BringCalls(count);
   for (size_t share = calls_at_; share < count; ++share) left_.push_back(&StepsOf(share));
+}
+
+// What is played is played faster by a Player, which decodes ahead. But a walk first has to learn
+// which loops never wait, which takes some shares of each thread.
+bool LockWalk::GivesUp() const {
+  constexpr size_t kFew = 128;
+  constexpr size_t kEnough = 1024;
+  if (!gives_up_ || seen_ < kFew) return false;
+  return seen_ < kEnough ? passed_over_ == 0 : passed_over_ < seen_ / 4;
 }
 
 // The first share of a thread is where its search begins.
@@ -129,7 +143,23 @@ void LockWalk::BringCalls(size_t to) {
     for (; calls_at_ + 1 < to; ++calls_at_) left_.push_back(&StepsOf(calls_at_));
     left_calls_ = true;
   }
+  LeapTo(to);
   for (; calls_at_ < to; ++calls_at_) PlayAs(calls_at_, LockPlayer::Part::kCalls);
+}
+
+// Up to the last share, in which what was found may have begun. No address may be left out of what
+// is told of a lock.
+void LockWalk::LeapTo(size_t to) {
+  if (share_calls_ == nullptr || calls_at_ + 2 >= to) return;
+  const auto has_addresses = [&](size_t share) { return StepsOf(share).addresses; };
+  for (size_t share = calls_at_; share + 1 < to; ++share)
+    if (has_addresses(share)) return;
+  player_.set_part(LockPlayer::Part::kCalls);
+  ShareWalk walk(index_, *thread_, share_calls_, player_);
+  const size_t from = calls_at_;
+  calls_at_ = walk.Go(from, to - 1, true);
+  if (walk.passed_over() == 0) return;
+  for (size_t share = from; share < calls_at_; ++share) left_.push_back(&StepsOf(share));
 }
 
 uint64_t LockWalk::InstructionsOf(size_t from, size_t to) const {

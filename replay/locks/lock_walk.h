@@ -8,7 +8,8 @@
 //
 // The search for loops that wait passes over shares that are passive (passive_steps.h), and finds
 // its way again in the last of them. The calls follow only as far as something of a lock was found;
-// then they are brought along from where they were left.
+// then they are brought along from where they were left. Where it is known what shares did to the
+// call stack, they are played in those alone whose calls are open then (share_walk.h).
 #pragma once
 
 #include <cstddef>
@@ -16,6 +17,7 @@
 
 #include "flowback/model/flow_segment.h"
 #include "flowback/replay/flow_index.h"
+#include "replay/flow/share_calls.h"
 #include "replay/locks/lock_player.h"
 #include "replay/locks/passive_steps.h"
 
@@ -30,7 +32,11 @@ class LockWalk {
 
   // Where the calls matter again they need not know in which other calls they are.
   void LeaveCalls() { leaves_calls_ = true; }
-  // All threads. False: that was wrong, and what was told is of no use.
+  // They are brought along by leaps, where the index has followed them.
+  void LeapOverCalls() { leaps_ = true; }
+  // It gives up where too little can be passed over.
+  void GiveUpWhereSlow() { gives_up_ = true; }
+  // All threads. False: that was wrong, or it gave up, and what was told is of no use.
   bool Play();
   // Whether calls have been left and gone on with again.
   bool left_calls() const { return left_calls_; }
@@ -42,10 +48,12 @@ class LockWalk {
  private:
   class Follower;
 
-  void PlayThread(const IndexedThread& thread);
+  void PlayThread(size_t number);
   bool MayPass(size_t share);
+  bool GivesUp() const;
   void BringSearch(size_t to);
   void BringCalls(size_t to);
+  void LeapTo(size_t to);
   void PlayShare(size_t share);
   // Of shares without losses: only of these the index knows how many are told.
   uint64_t InstructionsOf(size_t from, size_t to) const;
@@ -60,11 +68,15 @@ class LockWalk {
   PassiveSteps& passive_;
   // Of the thread at hand.
   const IndexedThread* thread_ = nullptr;
+  const std::vector<ShareCalls>* share_calls_ = nullptr;  // null: they were not followed
   size_t search_at_ = 0;  // the search has been brought to the begin of that share
   size_t calls_at_ = 0;   // and the calls to that of this one
   FlowSegment segment_;
+  size_t seen_ = 0;  // shares
   size_t passed_over_ = 0;
   std::vector<const SegmentSteps*> left_;
+  bool gives_up_ = false;
+  bool leaps_ = false;
   bool leaves_calls_ = false;
   bool left_calls_ = false;
 };

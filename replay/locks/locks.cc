@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "flowback/replay/player.h"
+#include "replay/calls/stack_judge.h"
 #include "replay/locks/lock_instances.h"
 #include "replay/locks/lock_player.h"
 #include "replay/locks/lock_sites.h"
@@ -60,10 +61,14 @@ class LockFinder {
 
   // By playing all of the flow.
   Result<LockReport> PlayAll(const TimeAccounts& times);
+  // What becomes of calls between places where they matter.
+  enum class Calls : uint8_t {
+    kPlayed,
+    kLeft,   // nothing is known of them; as good where no thread waits
+    kLeapt,  // over those that have returned; the index has followed calls
+  };
   // By playing what may matter. Empty: something matters that was passed over.
-  // Where no thread waits, `leaves_calls` is as good and faster.
-  std::optional<LockReport> PlayParts(FlowIndex& index, const TimeAccounts& times,
-                                      bool leaves_calls);
+  std::optional<LockReport> PlayParts(FlowIndex& index, const TimeAccounts& times, Calls calls);
 
  private:
   // What plays the flow, and what that is told to.
@@ -72,6 +77,8 @@ class LockFinder {
   void Begin(const TimeAccounts& times);
   LockReport Tell(Work& work);
   bool MayHaveLeft(const LockWalk& walk, const PassiveSteps& passive);
+  bool IsFunctionsBegin(const std::pair<const AddressSpace*, uint64_t>& place,
+                        const std::set<uint32_t>& functions);
   bool AreAllPlayed() const;
   void TellThreads(const std::vector<const TimeAccount*>& accounts);
   void TellLoops(const WaitLoops& loops, const WaitTotals& totals);
@@ -132,34 +139,51 @@ Result<LockReport> LockFinder::PlayAll(const TimeAccounts& times) {
 }
 
 std::optional<LockReport> LockFinder::PlayParts(FlowIndex& index, const TimeAccounts& times,
-                                                bool leaves_calls) {
+                                                Calls calls) {
   Begin(times);
   Work work(*this);
   PassiveSteps passive(work.player.blocks(), IndexSteps::Runs(index), sources_.functions,
                        sources_.symbolizer, options_.blocking);
   LockWalk walk(index, flows_, work.player, passive);
-  if (leaves_calls) walk.LeaveCalls();
+  if (calls == Calls::kLeft) walk.LeaveCalls();
+  if (calls == Calls::kLeapt) walk.LeapOverCalls();
+  if (options_.pass_over == PassOver::kWhereFaster) walk.GiveUpWhereSlow();
   if (!walk.Play() || (walk.left_calls() && work.totals.has_waits())) return std::nullopt;
   if (options_.passed_over != nullptr) *options_.passed_over = walk.passed_over();
   if (MayHaveLeft(walk, passive)) return std::nullopt;
   return Tell(work);
 }
 
-// Whether calls that count as acquisitions may lie in flow whose calls were not looked at.
+// Whether calls that count as acquisitions may lie in flow whose calls were not looked at: from
+// where the function was called, or to its first instruction, as jumps lead.
 bool LockFinder::MayHaveLeft(const LockWalk& walk, const PassiveSteps& passive) {
-  std::set<uint32_t> wanted;
-  for (const LockSite& site : sites_.all())
-    if (!site.is_library && site.call != 0) wanted.insert(site.function);
-  if (wanted.empty()) return false;
-  std::set<std::pair<const AddressSpace*, uint64_t>> blocks;
+  using Place = std::pair<const AddressSpace*, uint64_t>;
+  std::set<uint32_t> functions;
+  std::set<Place> calls;
+  for (const LockSite& site : sites_.all()) {
+    if (site.is_library || site.call == 0) continue;
+    functions.insert(site.function);
+    calls.emplace(site.space, site.call);
+  }
+  if (functions.empty()) return false;
+  bool found = false;
+  std::set<Place> begins;
   for (const SegmentSteps* steps : walk.left())
-    passive.ForEachBlock(*steps, [&](const AddressSpace* space, uint64_t address) {
-      blocks.emplace(space, address);
+    passive.ForEachBlock(*steps, [&](const AddressSpace* space, uint64_t first, uint64_t last) {
+      begins.emplace(space, first);
+      found = found || calls.contains({space, last});
     });
-  return std::ranges::any_of(blocks, [&](const auto& block) {
-    const uint32_t function = FunctionAt(block.first, block.second, sources_.functions, functions_);
-    return wanted.contains(function);
-  });
+  return found || std::ranges::any_of(begins, [&](const Place& place) {
+           return IsFunctionsBegin(place, functions);
+         });
+}
+
+bool LockFinder::IsFunctionsBegin(const std::pair<const AddressSpace*, uint64_t>& place,
+                                  const std::set<uint32_t>& functions) {
+  const FunctionPiece piece = sources_.functions.Find(place.first, place.second);
+  const bool is_begin = piece.end == 0 || piece.begin == place.second;
+  return is_begin &&
+         functions.contains(FunctionAt(place.first, place.second, sources_.functions, functions_));
 }
 
 LockReport LockFinder::Tell(Work& work) {
@@ -280,6 +304,7 @@ bool HaveLosses(const FlowIndex& index) {
 }
 
 // As FindLocks, by playing what may matter. Empty: all must be played. `learned` gets the times.
+// Where a thread is alone in its process it waits for none, and its calls matter nowhere, mostly.
 // It is not tried where something was lost, nor where all had to be read in full, as where the
 // trace counts cycles.
 Result<std::optional<LockReport>> FindInParts(const TimelineSources& sources,
@@ -288,19 +313,27 @@ Result<std::optional<LockReport>> FindInParts(const TimelineSources& sources,
                                               std::optional<FlowTimes>& learned) {
   const Result<std::unique_ptr<Decoder>> decoder = sources.flow.make_decoder();
   if (!decoder) return Fail(decoder.error());
+  const bool is_test = options.pass_over != PassOver::kWhereFaster;
+  const bool may_leave =
+      options.pass_over != PassOver::kByLeaps && AreAllAlone(sources.recording, flows);
+  StackJudge judge(sources.functions);
   Result<TimedIndex> timed =
       MakeTimedIndex(sources.recording, sources.flow.inputs, CopiesOf(flows), **decoder,
-                     {.segment_bytes = options.segment_bytes, .steps = true});
+                     {.segment_bytes = options.segment_bytes,
+                      .calls = may_leave && !is_test ? nullptr : &judge,
+                      .steps = true});
   if (!timed) return std::optional<LockReport>();
   learned = std::move(timed->times);
   if (IndexSteps::GoneOver(timed->index) == 0 || HaveLosses(timed->index))
     return std::optional<LockReport>();
   const TimeAccounts& known = times != nullptr ? *times : learned->accounts;
   std::optional<LockReport> report;
-  if (AreAllAlone(sources.recording, flows))
-    report = LockFinder(sources, flows, options).PlayParts(timed->index, known, true);
-  if (!report && options.pass_over == PassOver::kAlways)
-    report = LockFinder(sources, flows, options).PlayParts(timed->index, known, false);
+  const auto play = [&](LockFinder::Calls calls) {
+    if (!report) report = LockFinder(sources, flows, options).PlayParts(timed->index, known, calls);
+  };
+  if (may_leave) play(LockFinder::Calls::kLeft);
+  if (is_test || !may_leave) play(LockFinder::Calls::kLeapt);
+  if (is_test) play(LockFinder::Calls::kPlayed);
   return report;
 }
 
@@ -310,10 +343,7 @@ Result<LockReport> FindLocks(const TimelineSources& sources,
                              const std::vector<const ThreadFlow*>& flows,
                              const LockOptions& options, const TimeAccounts* times) {
   std::optional<FlowTimes> learned;
-  const bool is_worth_it =
-      options.pass_over == PassOver::kAlways ||
-      (options.pass_over == PassOver::kWhereFaster && AreAllAlone(sources.recording, flows));
-  if (is_worth_it && AreIndexed(sources.flow, flows)) {
+  if (options.pass_over != PassOver::kNever && AreIndexed(sources.flow, flows)) {
     Result<std::optional<LockReport>> report = FindInParts(sources, flows, options, times, learned);
     if (!report) return Fail(report.error());
     if (*report) return **std::move(report);

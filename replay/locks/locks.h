@@ -206,8 +206,9 @@ struct LockReport {
 // Where parts of the flow are passed over in which nothing can be a wait. The report is the same.
 enum class PassOver : uint8_t {
   kNever,
-  kWhereFaster,  // of processes with one thread
-  kAlways,       // where it can be done at all; for tests
+  kWhereFaster,
+  kAlways,   // where it can be done at all; for tests
+  kByLeaps,  // the same, but the calls of no thread are left alone
 };
 
 struct LockOptions {

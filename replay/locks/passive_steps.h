@@ -41,13 +41,15 @@ class PassiveSteps {
   bool IsPassive(const SegmentSteps& steps, const SegmentSteps& before);
   // Whether the calls in it matter: it may call a lock's function, or wait in the kernel.
   bool NeedsCalls(const SegmentSteps& steps) const;
-  // Calls `visit(space, address)` for each block of it.
+  // Calls `visit(space, first, last)` for each block of it: addresses of instructions.
   template <class Visit>
   void ForEachBlock(const SegmentSteps& steps, Visit visit) const {
     for (const SegmentSteps::OfTable& of : steps.tables)
       for (uint32_t block = 0; block < of.ways.size() * kWaysOfWord; ++block)
-        if (of.Of(block) != 0) visit(&of.table->space(), (*of.table)[block].address);
-    for (const uint32_t run : steps.runs) visit(runs_[run].space, runs_[run].address);
+        if (of.Of(block) != 0)
+          visit(&of.table->space(), (*of.table)[block].address, (*of.table)[block].LastAddress());
+    for (const uint32_t run : steps.runs)
+      visit(runs_[run].space, runs_[run].address, runs_[run].LastAddress());
   }
 
  private:

@@ -41,6 +41,12 @@ void WaitTeller::Rebuild(const std::vector<Call>& calls) {
   for (const Call& call : calls) PushFrame(call);
 }
 
+void WaitTeller::Leap(size_t keep) {
+  PopTo(keep);
+  const std::vector<Call>& calls = stack_->calls();
+  for (size_t depth = frames_.size(); depth < calls.size(); ++depth) PushFrame(calls[depth]);
+}
+
 void WaitTeller::OnEnter(const Call& call, size_t depth) {
   BeginUpTo(call.instructions_before);
   PopTo(depth);

@@ -117,6 +117,8 @@ class WaitTeller final : public CallListener {
     stops_.clear();
     began_anew_ = true;
   }
+  // The stack leapt, and kept so many of its outermost calls. REQUIRES: IsIdle.
+  void Leap(size_t keep);
   // Something was told for which the calls matter that were left out.
   bool misses_calls() const { return misses_calls_; }
   // No wait may go on, and nothing of a lock is under way or held: calls that have to do with no

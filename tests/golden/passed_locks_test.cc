@@ -39,13 +39,11 @@ std::string TextOf(const OpenedTimeline& opened, const LockReport& report) {
 }
 
 // The same of the recording; `passed_over` grows by the parts that were passed over.
-std::string FindIn(const OpenedTimeline& opened, bool passes_over, uint64_t segment_bytes,
+std::string FindIn(const OpenedTimeline& opened, PassOver how, uint64_t segment_bytes,
                    uint64_t& passed_over) {
   uint64_t passed = 0;
-  const LockOptions options{.paths = true,
-                            .pass_over = passes_over ? PassOver::kAlways : PassOver::kNever,
-                            .segment_bytes = segment_bytes,
-                            .passed_over = &passed};
+  const LockOptions options{
+      .paths = true, .pass_over = how, .segment_bytes = segment_bytes, .passed_over = &passed};
   const Result<LockReport> report = FindLocks(*opened.sources, opened.played, options, nullptr);
   passed_over += passed;
   EXPECT_TRUE(report) << report.error().message();
@@ -59,11 +57,12 @@ uint64_t Compare(const PerfRecording& recording, const Change& change,
   const OpenedTimeline opened(recording, change);
   if (!opened.sources) return 0;
   uint64_t passed_over = 0;
-  const std::string all = FindIn(opened, false, 0, passed_over);
+  const std::string all = FindIn(opened, PassOver::kNever, 0, passed_over);
   EXPECT_EQ(passed_over, 0U);
   for (const uint64_t bytes : segment_bytes) {
     SCOPED_TRACE(bytes);
-    EXPECT_EQ(FindIn(opened, true, bytes, passed_over), all);
+    EXPECT_EQ(FindIn(opened, PassOver::kAlways, bytes, passed_over), all);
+    EXPECT_EQ(FindIn(opened, PassOver::kByLeaps, bytes, passed_over), all);
   }
   return passed_over;
 }

@@ -34,6 +34,29 @@ std::string FindIn(Session& session, const LockOptions& options) {
   return sink.text();
 }
 
+struct Way {
+  bool blocking = false;
+  PassOver how = PassOver::kAlways;
+  uint64_t bytes = 0;  // of a part
+};
+
+bool IsEqual(const char* path, Session& session, const Way& way, const std::string& all) {
+  uint64_t passed_over = 0;
+  const std::string parts = FindIn(session, {.paths = true,
+                                             .blocking = way.blocking,
+                                             .pass_over = way.how,
+                                             .segment_bytes = way.bytes,
+                                             .passed_over = &passed_over});
+  const char* calls = way.how == PassOver::kByLeaps ? "leapt" : "left or leapt";
+  std::printf("%s: %llu parts of %llu bytes passed over, calls %s\n", path,
+              static_cast<unsigned long long>(passed_over),
+              static_cast<unsigned long long>(way.bytes), calls);
+  if (parts == all) return true;
+  std::fprintf(stderr, "%s: in parts of %llu bytes, calls %s:\n%s\nall:\n%s\n", path,
+               static_cast<unsigned long long>(way.bytes), calls, parts.c_str(), all.c_str());
+  return false;
+}
+
 bool AreEqual(const char* path) {
   SessionOptions options;
   options.open.input = path;
@@ -46,21 +69,10 @@ bool AreEqual(const char* path) {
   for (const bool blocking : {false, true}) {
     const std::string all =
         FindIn(*session, {.paths = true, .blocking = blocking, .pass_over = PassOver::kNever});
-    for (const uint64_t bytes : {4096, 16384, 65536}) {
-      uint64_t passed_over = 0;
-      const std::string parts = FindIn(*session, {.paths = true,
-                                                  .blocking = blocking,
-                                                  .pass_over = PassOver::kAlways,
-                                                  .segment_bytes = bytes,
-                                                  .passed_over = &passed_over});
-      std::printf("%s: %llu parts of %llu bytes passed over\n", path,
-                  static_cast<unsigned long long>(passed_over),
-                  static_cast<unsigned long long>(bytes));
-      if (parts == all) continue;
-      equal = false;
-      std::fprintf(stderr, "%s: in parts of %llu bytes:\n%s\nall:\n%s\n", path,
-                   static_cast<unsigned long long>(bytes), parts.c_str(), all.c_str());
-    }
+    for (const uint64_t bytes : {4096, 16384, 65536})
+      equal = IsEqual(path, *session, {blocking, PassOver::kAlways, bytes}, all) && equal;
+    if (!blocking)
+      equal = IsEqual(path, *session, {blocking, PassOver::kByLeaps, 16384}, all) && equal;
   }
   return equal;
 }

@@ -96,7 +96,8 @@ class FlowIndex {
  public:
   struct Options {
     bool times = true;  // DecodeInput::times
-    // Of a segment, in bytes of the stream. More where there would be more than kMostSegments.
+    // Of a segment, in bytes of the stream. More where there would be more than kMostSegments,
+    // or four times as many with `steps`.
     uint64_t segment_bytes = kSegmentBytes;
     // One block in so many is counted for the profiles. (A prime number by default: loops whose
     // blocks come round at that pace are rare.)
