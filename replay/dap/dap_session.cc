@@ -82,8 +82,7 @@ Result<DapServer::Answer> DapServer::BreakpointLocations(const Json& arguments) 
   const Json& source = MemberOf(arguments, "source");
   const AddressSpace* space = Space();
   const uint32_t first = LineIn(arguments);
-  Json end = arguments;
-  end["line"] = NumberIn(arguments, "endLine", NumberIn(arguments, "line"));
+  const Json end = {{"line", NumberIn(arguments, "endLine", NumberIn(arguments, "line"))}};
   const uint32_t last = LineIn(end);
   Json told = Json::array();
   const auto tell = [&](uint32_t line) {

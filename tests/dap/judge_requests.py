@@ -139,6 +139,12 @@ def check_rubbish(client):
     for arguments in [{"threadId": "one"}, {"threadId": None}, {"threadId": [1]}]:
         assert not client.ask("next", **arguments)["success"]
     client.send_bytes(b'{"seq": "x", "type": "request", "command": 5}')
+    for command in ("breakpointLocations", "completions", "modules", "readMemory", "cancel", "source", "evaluate"):
+        for arguments in ("null", "[1]", '"x"'):
+            client.sent += 1
+            request = f'{{"seq": {client.sent}, "type": "request", "command": "{command}", "arguments": {arguments}}}'
+            client.send_bytes(request.encode())
+            client.answer(client.sent)
     client.ask("setBreakpoints", source=3, breakpoints={"line": "x"})
     client.ask("setBreakpoints", breakpoints=[1, None, {"line": -5}])
     assert any("JSON" in text for text in client.outputs())
