@@ -419,15 +419,29 @@ def breakpoint_created(point):
         return
     # gdb before 13 does not tell where a breakpoint is. A catchpoint of signals is nowhere, which is address 0.
     places = [place.address for place in getattr(point, "locations", None) or [] if place.address]
-    if not places:
+    if places:
+        tell_of_never(point.number, places)
+
+
+def dprintf_made():
+    """gdb has no event for these."""
+    number = gdb.convenience_variable("bpnum")
+    if number is None or not is_replay():
         return
+    told = gdb.execute("info breakpoints %d" % int(number), to_string=True)
+    places = [int(place, 16) for place in re.findall(r"^[0-9.]+ .* [yn] +(0x[0-9a-f]+) ", told, re.MULTILINE)]
+    if "dprintf" in told and places:
+        tell_of_never(int(number), places)
+
+
+def tell_of_never(number, places):
     words = ",".join("%x" % place for place in places[:100])
     told = gdb.execute("maintenance packet qFlowbackNeverRan:" + words, to_string=True)
     if '"never"' in told:
-        gdb.write("flowback: breakpoint %d: nothing ran there in this process\n" % point.number)
+        gdb.write("flowback: breakpoint %d: nothing ran there in this process\n" % number)
     elif '"lost"' in told:
         gdb.write("flowback: breakpoint %d: nothing ran there where the flow was recorded; parts of it are missing\n"
-                  % point.number)
+                  % number)
 
 
 def stopped(_event):
@@ -453,6 +467,7 @@ flowback_throws = OverThrows()
 BeforeFinish()
 gdb.execute("define hook-monitor\npython flowback_monitor.before()\nend", to_string=True)
 gdb.execute("define hookpost-monitor\npython flowback_monitor.after()\nend", to_string=True)
+gdb.execute("define hookpost-dprintf\npython dprintf_made()\nend", to_string=True)
 gdb.execute("define hook-finish\nflowback-before-finish\nend", to_string=True)
 for step in ("step", "stepi", "next", "nexti", "reverse-stepi", "reverse-nexti"):
     gdb.execute("define hookpost-%s\npython others_moved()\nend" % step, to_string=True)

@@ -101,7 +101,7 @@ def listing(flowback, words, has_depths):
 
 
 def judge(flowback, name, words, folder, seed):
-    count = os.environ.get("FLOWBACK_COMMANDS", "200")
+    count = os.environ.get("FLOWBACK_COMMANDS", "150")
     tid, lines = listing(flowback, words, name in [each[0] for each in MADE])
     path = os.path.join(folder, "listing")
     with open(path, "w") as file:

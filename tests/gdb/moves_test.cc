@@ -105,6 +105,19 @@ TEST_F(MovesTest, OthersStandWhereTheStepOfOneLeadsTo) {
   for (size_t i = 0; i < places.size(); i += 2) EXPECT_EQ(places[i], places[i + 1]) << i;
 }
 
+// gdb reads the code of the history where the thread stands now.
+TEST_F(MovesTest, TheHistoryEndsWhereOtherCodeRan) {
+  const std::string bare = "-O1 -nostdlib -static -no-pie -fno-pie -fno-stack-protector";
+  ASSERT_NO_FATAL_FAILURE(Compile("bare_becomes", bare, "first"));
+  ASSERT_NO_FATAL_FAILURE(Compile("bare_became", bare, "second"));
+  const ProgramResult recorded =
+      RunShell(folder_, "$F record --engine emulate -o recording -- ./first");
+  ASSERT_EQ(recorded.status, 0) << recorded.err;
+  const std::string history = "record instruction-history\n";
+  const std::string out = Gdb("begin", "catch exec\ncontinue\nmonitor when\nstepi 3\n" + history);
+  EXPECT_EQ(Matches(out, "\n\\d+\t +(0x[0-9a-f]+)").size(), 3u) << out;
+}
+
 TEST_F(MovesTest, AnEndBySignalLeavesNothingBehind) {
   for (const std::string signal : {"TERM", "HUP"}) {
     const ProgramResult run = RunShell(

@@ -47,5 +47,24 @@ TEST_F(VariablesTest, TheKernelsCodeInTheProcessHasNames) {
   EXPECT_TRUE(words[1].ends_with(shown[0])) << words[1] << out;
 }
 
+// A program made two functions at one address, one after the other.
+TEST_F(VariablesTest, CodeMadeAtRunTimeHasTheNamesOfItsTime) {
+  const ProgramResult recorded =
+      RunShell(folder_, std::string(TEST_CC) + " -static " + SourceFolder() +
+                            "/tests/record/programs/jit_named.c -o program && $F record "
+                            "--engine emulate -o recording -- ./program dump");
+  ASSERT_EQ(recorded.status, 0) << recorded.err;
+  const ProgramResult told =
+      RunShell(folder_, "$F decode recording --fields ip,sym | grep -a ' First' | head -1");
+  const std::vector<std::string> words = Words(told.out);
+  ASSERT_GE(words.size(), 2u) << told.out;
+  const std::string out = Gdb("begin", "break *0x" + words[0] +
+                                           "\ncontinue\nbacktrace 1\ncontinue\nbacktrace 1\n"
+                                           "reverse-continue\nbacktrace 1\n");
+  EXPECT_EQ(Matches(out, "#0 +(?:0x[0-9a-f]+ in )?(\\S+) \\("),
+            (std::vector<std::string>{"First", "Third", "First"}))
+      << out;
+}
+
 }  // namespace
 }  // namespace flowback::test

@@ -41,6 +41,9 @@ class Replayed:
         end = next((i for i in ends if self.depths[i] < depth), None)
         if end is None or depth == 0:
             return False
+        # gdb itself goes back to the last begin of the function, in whichever call that was.
+        if by == -1 and max(self.depths[end:self.at + 1]) > depth:
+            return False
         self.at = end
         return True
 
