@@ -93,7 +93,7 @@ def moments(count):
     for function in ("callee", "factorial", "last", "tail", "leave", "on_signal", "kept", "twice"):
         gdb.execute("break " + function, to_string=True)
     for i in range(count):
-        gdb.execute("stepi" if i % 11 else "continue", to_string=True)
+        gdb.execute("stepi" if i % 16 else "continue", to_string=True)
         if not gdb.selected_inferior().threads() or gdb.newest_frame().name() is None:
             break
         print("=" + json.dumps(whole_stack()))

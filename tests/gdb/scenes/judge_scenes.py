@@ -98,7 +98,7 @@ def judge(flowback, compiler, optimise, engine):
             wrong += 1
             print(optimise, "moment", i, "\n  live  ", a, "\n  replay", b)
             break
-    if truth and (compared < 65 or min(len(each) for each in stacks) < 190):
+    if truth and (compared < 65 or min(len(each) for each in stacks) < 200):
         wrong += 1
         print("too little was compared:", compared, [len(each) for each in stacks], why, err)
     print(optimise, engine, "compared", compared, "of", sum(1 + len(commands) for _, commands in SCENES), "commands and",
