@@ -92,10 +92,15 @@ Result<const gdb::ServerInput*> DapJob::Open(const dap::Wanted& wanted) {
 // Takes what has come. False: nothing more will.
 bool DapJob::WaitForBytes(int milliseconds) {
   const int others = listener_ == nullptr ? -1 : listener_->descriptor();
-  std::array<pollfd, 2> waited = {{{.fd = in_, .events = POLLIN, .revents = 0},
-                                   {.fd = others, .events = POLLIN, .revents = 0}}};
+  std::array<pollfd, 3> waited = {{{.fd = in_, .events = POLLIN, .revents = 0},
+                                   {.fd = others, .events = POLLIN, .revents = 0},
+                                   {.fd = until_, .events = POLLIN, .revents = 0}}};
   const int ready = poll(waited.data(), waited.size(), milliseconds);
   if (ready < 0) return errno == EINTR;
+  if (waited[2].revents != 0) {
+    gone_ = true;
+    return false;
+  }
   if (waited[1].revents != 0) RefuseOthers();
   return waited[0].revents == 0 || Receive();
 }
@@ -105,14 +110,17 @@ void DapJob::RefuseOthers() const {
   const Descriptor other = listener_->Accept();
   if (*other < 0) return;
   Warn("a second editor wanted to connect and was turned away: one at a time");
-  const timeval limit{.tv_sec = 0, .tv_usec = 200'000};
-  setsockopt(*other, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
-  setsockopt(*other, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
+  constexpr std::chrono::milliseconds kPatience(1000);  // so long the first editor waits, too
+  const auto until = std::chrono::steady_clock::now() + kPatience;
   dap::MessageReader reader;
   std::optional<dap::ReceivedMessage> asked;
   std::array<char, 4096> bytes;
   while (!asked) {
-    const ssize_t size = read(*other, bytes.data(), bytes.size());
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
+        until - std::chrono::steady_clock::now());
+    pollfd waited{.fd = *other, .events = POLLIN, .revents = 0};
+    if (left.count() <= 0 || poll(&waited, 1, static_cast<int>(left.count())) <= 0) break;
+    const ssize_t size = recv(*other, bytes.data(), bytes.size(), MSG_DONTWAIT);
     if (size <= 0) break;
     reader.Add({bytes.data(), static_cast<size_t>(size)});
     asked = reader.Next();
@@ -128,7 +136,7 @@ void DapJob::RefuseOthers() const {
                       {"event", "output"},
                       {"body",
                        {{"category", "stderr"}, {"output", "flowback: " + why.message() + "\n"}}}});
-  (void)send(*other, text.data(), text.size(), MSG_NOSIGNAL);
+  (void)send(*other, text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
 bool DapJob::Receive() {
@@ -179,7 +187,7 @@ int ServeEditor(const ReplayOptions& options) {
     if (waited[1].revents != 0) return kDone;
     if (waited[0].revents == 0) continue;
     const Descriptor client = listener->Accept();
-    if (*client >= 0) return DapJob(options, *client, *client, &*listener).Execute();
+    if (*client >= 0) return DapJob(options, *client, *client, &*listener, *until).Execute();
   }
 }
 

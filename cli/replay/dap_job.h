@@ -18,9 +18,15 @@ namespace flowback::cli {
 class DapJob {
  public:
   // Messages come from `in` and go to `out`. `listener`: where others may want to connect, who are
-  // turned away; null: nowhere.
-  DapJob(const ReplayOptions& options, int in, int out, const GdbListener* listener = nullptr)
-      : given_(options), options_(options), in_(in), out_(out), listener_(listener) {}
+  // turned away; null: nowhere. The session ends when `until` becomes readable (-1: never).
+  DapJob(const ReplayOptions& options, int in, int out, const GdbListener* listener = nullptr,
+         int until = -1)
+      : given_(options),
+        options_(options),
+        in_(in),
+        out_(out),
+        listener_(listener),
+        until_(until) {}
 
   // Answers until the client has gone or is done. Returns the exit status.
   int Execute();
@@ -41,6 +47,7 @@ class DapJob {
   const int in_;
   const int out_;
   const GdbListener* const listener_;
+  const int until_;
   std::optional<OpenedReplay> replay_;
   std::optional<gdb::ServerInput> input_;
   std::optional<dap::DapServer> server_;

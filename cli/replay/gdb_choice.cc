@@ -25,15 +25,17 @@ constexpr bool IsOfThisMachine(CodeMode mode) {
 bool IsInstalled(const char* name) { return record::LookUpInPath(name).contains('/'); }
 
 // Other distributions build the one gdb for all instruction sets.
-bool KnowsAArch64() {
-  FILE* const told =
-      popen("gdb -nx -batch -ex 'set architecture aarch64' -ex 'show architecture' 2>&1", "re");
+bool KnowsSetOf(CodeMode mode) {
+  const std::string set = mode == CodeMode::kAArch64 ? "aarch64" : "i386:x86-64";
+  const std::string asked =
+      "gdb -nx -batch -ex 'set architecture " + set + "' -ex 'show architecture' 2>&1";
+  FILE* const told = popen(asked.c_str(), "re");
   if (told == nullptr) return false;
   std::string text;
   std::array<char, 4096> part;
   while (const size_t size = std::fread(part.data(), 1, part.size(), told))
     text.append(part.data(), size);
-  return pclose(told) == 0 && !text.contains("Undefined item") && text.contains("aarch64");
+  return pclose(told) == 0 && !text.contains("Undefined item") && text.contains(set);
 }
 
 }  // namespace
@@ -47,7 +49,7 @@ Result<std::string> GdbFor(CodeMode mode) {
   if (is_own)
     return Fail(Error(ErrorCode::kCommandMissing, "replay starts gdb, which is not installed")
                     .Remedy("apt install gdb; or --gdb-server, for a gdb elsewhere"));
-  if (IsInstalled("gdb") && (mode != CodeMode::kAArch64 || KnowsAArch64())) return "gdb";
+  if (IsInstalled("gdb") && KnowsSetOf(mode)) return "gdb";
   return Fail(
       Error(ErrorCode::kCommandMissing,
             fmt::format("the recorded program is of {}, which no installed gdb can show",

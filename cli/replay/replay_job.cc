@@ -10,6 +10,7 @@
 
 #include <array>
 #include <cstdio>
+#include <cstring>
 #include <utility>
 
 #include "cli/options/arguments.h"
@@ -97,14 +98,16 @@ Status ReplayJob::RunServer() {
 Status ReplayJob::RunGdb() {
   const Result<std::string> gdb = GdbFor(Mode());
   if (!gdb) return Fail(gdb.error());
+  const Descriptor ends = EndSignals({SIGTERM, SIGHUP});  // which leave no folder behind
   const Result<GdbFolder> folder = GdbFolder::Make();
   if (!folder) return Fail(folder.error());
   const Result<GdbListener> listener = GdbListener::OnPath(folder->SocketPath());
   if (!listener) return Fail(listener.error());
-  const Descriptor ends = EndSignals({SIGTERM, SIGHUP});
   Result<GdbProgram> program = GdbProgram::Start(*gdb, *folder, GdbWords(options_));
   if (!program) return Fail(program.error());
   const Descriptor until = EitherOf(program->descriptor(), *ends);
+  if (*until < 0)
+    return Fail(Error(ErrorCode::kSystem, fmt::format("epoll_create1: {}", std::strerror(errno))));
   if (!IsQuiet())
     std::fputs(
         "Step back with reverse-step, reverse-next, reverse-finish, reverse-continue. "

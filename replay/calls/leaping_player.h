@@ -26,6 +26,8 @@ class LeapingPlayer : public PlayConsumer {
   virtual bool MayLeap() const = 0;
   virtual size_t NoLeapBelow() const = 0;
   virtual bool Leap(const StackLeap& leap) = 0;
+  // Where each call was made matters, also of one that a jump to another function replaces.
+  virtual bool NeedsSites() const { return false; }
   // Leaps may turn out to be wrong: it keeps what it is now. False: it can't, and must not leap.
   virtual bool Keep(const SpaceNames& spaces) = 0;
   // They were; it is what it was when that was kept, or no use any more.

@@ -77,17 +77,19 @@ bool ShareWalk::Leap(size_t from, const std::vector<Reach>& reaches) {
   size_t touched = SIZE_MAX;
   for (size_t i = reaches.size(); i-- != 0;) {
     if (reaches[i].touched >= touched) continue;
-    touched = reaches[i].touched;
+    touched = player_.NeedsSites() ? reaches[i].lowest : reaches[i].touched;
     shares.push_back(i);
   }
+  bool has_begun = false;
   for (auto i = shares.rbegin(); i != shares.rend(); ++i) {
     const Reach& reach = reaches[*i];
     if (player_.Leap(LeapTo(from + *i, reach))) {
       Play(from + *i);
+      has_begun = true;
       if (player_.calls().size() == reach.behind) continue;
     }
     went_wrong_ = went_wrong_ || player_.TookAll();
-    player_.GoBack(IndexSpaces::Of(index_));
+    if (has_begun) player_.GoBack(IndexSpaces::Of(index_));
     return false;
   }
   passed_over_ += reaches.size() - shares.size();
@@ -97,13 +99,14 @@ bool ShareWalk::Leap(size_t from, const std::vector<Reach>& reaches) {
 StackLeap ShareWalk::LeapTo(size_t share, const Reach& reach) const {
   const ShareCalls& calls = (*calls_)[share];
   const std::vector<uint64_t>& returned = calls.change.returned;
-  StackLeap leap{.keep = reach.touched,
+  const bool keeps_replaced = player_.NeedsSites();
+  StackLeap leap{.keep = keeps_replaced ? reach.lowest : reach.touched,
                  .unknown = {},
                  .lowest = reach.lowest - 1,
                  .lowest_return = reach.return_address,
                  .lowest_address = returned.empty() ? calls.first : returned.back(),
                  .instructions = thread_.shares[share].first};
-  if (reach.replaced)
+  if (reach.replaced && !keeps_replaced)
     leap.unknown.push_back(
         {.return_address = reach.return_address, .address = leap.lowest_address});
   for (size_t i = returned.size(); i-- != 0;)

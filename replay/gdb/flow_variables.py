@@ -76,13 +76,16 @@ class Variables(gdb.Command):
         super().__init__(words, gdb.COMMAND_STACK)
         self.are_arguments = are_arguments
 
-    def invoke(self, _words, _from_tty):
+    def invoke(self, words, _from_tty):
         frame = gdb.selected_frame()
         symbols = symbols_of(frame, self.are_arguments)
         if symbols is None:
             gdb.write("No symbol table info available.\n")
         elif not symbols:
             gdb.write("No arguments.\n" if self.are_arguments else "No locals.\n")
+        wanted = [word for word in words.split() if not word.startswith("-")]
         for symbol in symbols or []:
+            if wanted and not re.search(wanted[0], symbol.print_name):
+                continue
             value = value_of(symbol, frame)
             gdb.write("%s = %s\n" % (symbol.print_name, UNAVAILABLE if value is None else value.format_string()))

@@ -31,7 +31,7 @@ class GdbFiles {
  private:
   static constexpr size_t kMostOpen = 64;
   struct OpenFile {
-    std::shared_ptr<const MappedFile> file;  // null: it has a text alone
+    std::shared_ptr<const MappedFile> file{};  // null: it has a text alone
     std::string text{};
     uint64_t changed = 0;  // seconds since 1970; 0: not known
     Bytes bytes() const;

@@ -59,6 +59,8 @@ class LockPlayer final : public LeapingPlayer {
   // of which nothing is known. REQUIRES: MayLeaveCalls.
   bool LeaveCalls(uint64_t instructions);
   // The calls leap. REQUIRES: MayLeaveCalls.
+  bool TookAll() const override { return misses_calls_; }
+  bool NeedsSites() const override { return true; }
   const std::vector<Call>& calls() const override { return stack_->calls(); }
   uint64_t next() const override { return next_; }
   bool MayLeap() const override { return MayLeaveCalls() && StackLeaper::MayLeap(*stack_); }

@@ -144,7 +144,8 @@ void LockWalk::BringCalls(size_t to) {
     left_calls_ = true;
   }
   LeapTo(to);
-  for (; calls_at_ < to; ++calls_at_) PlayAs(calls_at_, LockPlayer::Part::kCalls);
+  for (; calls_at_ < to && !player_.MissesCalls(); ++calls_at_)
+    PlayAs(calls_at_, LockPlayer::Part::kCalls);
 }
 
 // Up to the last share, in which what was found may have begun. No address may be left out of what

@@ -27,7 +27,7 @@ def record(flowback, compiler, source, folder, *options):
 
 
 def start_run(client, thread):
-    """Visits a line a million times without a stop."""
+    """Visits a line five million times without a stop."""
     number = client.send("continue", threadId=thread)
     assert client.answer(number)["success"]
     return number
@@ -40,7 +40,7 @@ def check_progress(command, recording, source):
     thread = client.body("threads")["threads"][0]["id"]
     line = next(i + 1 for i, text in enumerate(open(source)) if "sink = value" in text)
     client.body("setBreakpoints", source={"path": source},
-                breakpoints=[{"line": line, "hitCondition": "> 1000000"}])
+                breakpoints=[{"line": line, "hitCondition": "> 10000000"}])
     before = client.when()
     # By the progress' name, once some of it has been told.
     run = start_run(client, thread)
@@ -56,7 +56,7 @@ def check_progress(command, recording, source):
     asked = time.monotonic()
     assert client.event("progressEnd")["progressId"] == begun["progressId"]
     assert client.event("stopped")["reason"] == "pause"
-    assert time.monotonic() - asked < 2
+    assert time.monotonic() - asked < 20
     assert client.answer(last)["success"]
     assert client.when() == before
     # By the request's number; a client that did not ask for progress hears of none.
@@ -97,7 +97,7 @@ def check_session(command, recording, source):
         assert client.when() == first
     assert places[0] == places[1] > first, (first, places)
     words = [each["label"] for each in client.body("completions", text="w", column=2)["targets"]]
-    assert words == sorted(words) or "when" in words and "who" in words, words
+    assert "when" in words and "who" in words and all(word.startswith("w") for word in words), words
     assert client.body("completions", text="goto be", column=8)["targets"] == []
     where = client.body("breakpointLocations", source={"path": source}, line=line - 1, endLine=line + 1)["breakpoints"]
     assert [each["line"] for each in where] == [line - 1, line, line + 1], where

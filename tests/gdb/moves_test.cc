@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Where gdb and the machine stand after movements that are no plain steps: an exec, commands of a
 // breakpoint that go on, `monitor goto`; and what is left behind when flowback is ended.
+#include <signal.h>
+
 #include <string>
 
 #include "tests/gdb/gdb_test.h"
@@ -119,6 +121,7 @@ TEST_F(MovesTest, TheHistoryEndsWhereOtherCodeRan) {
 }
 
 TEST_F(MovesTest, AnEndBySignalLeavesNothingBehind) {
+  signal(SIGHUP, SIG_DFL);  // which nohup has ignored
   for (const std::string signal : {"TERM", "HUP"}) {
     const ProgramResult run = RunShell(
         folder_, "mkdir -p left; export TMPDIR=$PWD/left; sleep 20 | $F replay " + SourceFolder() +

@@ -13,6 +13,7 @@ import unittest
 FLOWBACK, BOTH_WAYS, PROGRAMS = sys.argv[1:4]
 RUNS = [(("optimised/contended", family, "2", "4"), ()) for family in ("spinning", "posix", "standard")]
 RUNS += [(("optimised/contended", "posix", "2", "4"), ("--locks",)), (("loops_gcc_O2/look_alikes", "all"), ())]
+RUNS += [(("tails",), ())]
 GZIP = "/usr/bin/gzip"
 
 

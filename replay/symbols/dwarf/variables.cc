@@ -43,7 +43,7 @@ class Finder {
 
   void AddVariable(const DWARFDie& die, uint32_t level) {
     const char* name = die.getName(llvm::DINameKind::ShortName);
-    if (name == nullptr) return;
+    if (name == nullptr || die.find(dwarf::DW_AT_declaration)) return;
     VariableInfo variable;
     variable.name = name;
     variable.level = level;

@@ -7,7 +7,7 @@ __attribute__((noinline)) static void visit(int value) {
 }
 
 int main(void) {
-  for (int i = 0; i < 1000000; ++i)
+  for (int i = 0; i < 5000000; ++i)
     visit(i);
   return sink & 1;
 }
