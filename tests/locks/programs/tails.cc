@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Two threads come to a lock by calls that end in jumps to other functions, with long work in each of them.
+// Two threads come to a lock by calls that end in jumps to other functions, with long work between.
 #include <array>
 #include <cstdio>
 #include <mutex>
