@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Random commands of gdb, forward and backward, at recordings of all kinds: hardware's, LLDB's bundles, of a 32-bit
-program, with losses. The listing of the flow says where each must lead. FLOWBACK_COMMANDS: how many of each.
+program, with losses. The listing of the flow says where each must lead.
+  judge_random.py FLOWBACK COMPILER SOURCE_FOLDER COUNT
 
-  judge_random.py FLOWBACK COMPILER SOURCE_FOLDER"""
+COUNT: how many commands are given at each recording; FLOWBACK_COMMANDS overrides it."""
 
 import json
 import os
@@ -101,7 +102,7 @@ def listing(flowback, words, has_depths):
 
 
 def judge(flowback, name, words, folder, seed):
-    count = os.environ.get("FLOWBACK_COMMANDS", "150")
+    count = os.environ.get("FLOWBACK_COMMANDS", sys.argv[4])
     tid, lines = listing(flowback, words, name in [each[0] for each in MADE])
     path = os.path.join(folder, "listing")
     with open(path, "w") as file:
@@ -118,7 +119,7 @@ def judge(flowback, name, words, folder, seed):
 
 
 def main():
-    flowback, compiler, source = sys.argv[1:]
+    flowback, compiler, source = sys.argv[1:4]
     traces = os.path.join(os.environ.get("FLOWBACK_SHARED", os.path.join(source, "..", "shared")), "traces")
     if shutil.which("gdb") is None:
         print("SKIPPED: there is no gdb")
