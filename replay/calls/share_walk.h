@@ -4,7 +4,8 @@
 // Where it is known what shares did to the call stack (replay/flow/share_calls.h), most of them
 // need not be played: their calls have returned. The calls that are open in the end were made, or
 // replaced by a jump, in a few shares, and only these are played. Going back from the end, each is
-// the last one that reached further down the stack than all behind it:
+// the last one that reached further down the stack than all behind it. Where it matters where a
+// replaced call was made, the share that made it is played, too:
 //
 //   depth    4 |        _                        _
 //            3 |   __--- -_      _-_-_-_-_   _--- -

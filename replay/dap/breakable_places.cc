@@ -8,6 +8,7 @@
 #include <tuple>
 #include <utility>
 
+#include "base/mix_bits.h"
 #include "replay/dap/function_names.h"
 #include "replay/debug/inlined_lines.h"
 
@@ -37,7 +38,8 @@ std::string Normal(std::string_view path) {
 }
 
 uint64_t Mixed(uint64_t key, uint64_t value) {
-  return (key ^ value) * 0x9e3779b97f4a7c15 + (key >> 29);
+  constexpr unsigned kFolded = 29;
+  return MixBits(key ^ value) + (key >> kFolded);
 }
 
 // Tells a function, in so many levels of a place, from the same one inlined elsewhere. `id`: of the

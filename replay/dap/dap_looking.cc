@@ -144,8 +144,7 @@ Json DapServer::PositionOf(size_t thread) {
 std::optional<uint64_t> DapServer::RegisterOf(const Frame& frame, std::string_view name) {
   if (frame.is_innermost)
     return opened_->view.values().Register(opened_->view.machine().At(frame.thread), name);
-  const bool is_counter = name == "rip" || name == "eip" || name == "pc";
-  return is_counter && frame.address != 0 ? std::optional(frame.address) : std::nullopt;
+  return IsProgramCounter(name) && frame.address != 0 ? std::optional(frame.address) : std::nullopt;
 }
 
 Json DapServer::RegistersOf(const Frame& frame) {

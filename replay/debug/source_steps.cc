@@ -81,19 +81,24 @@ Result<MachineStop> SourceSteps::Next(size_t thread, CallsOnTheWay calls, const 
   return Instruction(thread, calls, marks, keep_on);
 }
 
+Result<SourceSteps::Stop> SourceSteps::StepOn(const Way& way, const Here& from, Here& now,
+                                              Relation& relation) {
+  const MachineStop stop =
+      machine_.StepOut(way.thread, RangeOf(now), way.marks, way.keep_on, Others::kMayStop);
+  if (stop.reason != Reason::kStep) return Stop(stop);
+  if (Status status = LookAgain(way, now); !status) return Fail(status.error());
+  relation = RelationOf(from, now);
+  if (relation != Relation::kDeeper && relation != Relation::kReplaced) return Stop();
+  return PassCalls(way, from, now, relation);
+}
+
 Result<MachineStop> SourceSteps::NextFrom(const Way& way, const Here& from) {
   Here now = from;
   for (;;) {
-    const MachineStop stop =
-        machine_.StepOut(way.thread, RangeOf(now), way.marks, way.keep_on, Others::kMayStop);
-    if (stop.reason != Reason::kStep) return stop;
-    if (Status status = LookAgain(way, now); !status) return Fail(status.error());
-    Relation relation = RelationOf(from, now);
-    if (relation == Relation::kDeeper || relation == Relation::kReplaced) {
-      const Result<Stop> passed = PassCalls(way, from, now, relation);
-      if (!passed) return Fail(passed.error());
-      if (*passed) return **passed;
-    }
+    Relation relation{};
+    const Result<Stop> stopped = StepOn(way, from, now, relation);
+    if (!stopped) return Fail(stopped.error());
+    if (*stopped) return **stopped;
     if (relation == Relation::kLeft) {
       const Result<Stop> ran = RunOutToLines(way, now);
       if (!ran) return Fail(ran.error());

@@ -89,6 +89,8 @@ class SourceSteps {
   static MachineStop Done(size_t thread) { return {.thread = thread}; }
 
   bool IsNextLine(const Way& way, const Here& from, const Here& now);
+  // Out of the addresses that are stepped through as one, and over or into the calls there.
+  Result<Stop> StepOn(const Way& way, const Here& from, Here& now, Relation& relation);
   Result<MachineStop> NextFrom(const Way& way, const Here& from);
   Result<Stop> PassCalls(const Way& way, const Here& from, Here& now, Relation& relation);
   Result<Stop> GoInto(const Way& way, Here& now);

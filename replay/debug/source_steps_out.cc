@@ -121,16 +121,10 @@ Result<MachineStop> SourceSteps::OutOfInlined(const Way& way, const Here& from) 
   const SourcePlace view = from.View();
   Here now = from;
   for (;;) {
-    const MachineStop stop =
-        machine_.StepOut(way.thread, RangeOf(now), way.marks, way.keep_on, Others::kMayStop);
-    if (stop.reason != Reason::kStep) return stop;
-    if (Status status = LookAgain(way, now); !status) return Fail(status.error());
-    Relation relation = RelationOf(from, now);
-    if (relation == Relation::kDeeper || relation == Relation::kReplaced) {
-      const Result<Stop> passed = PassCalls(way, from, now, relation);
-      if (!passed) return Fail(passed.error());
-      if (*passed) return **passed;
-    }
+    Relation relation{};
+    const Result<Stop> stopped = StepOn(way, from, now, relation);
+    if (!stopped) return Fail(stopped.error());
+    if (*stopped) return **stopped;
     if (relation == Relation::kLeft) return Done(way.thread);
     if (relation != Relation::kSame || !now.place.known() || !now.place.is_statement) continue;
     const size_t levels = now.place.frames.size();

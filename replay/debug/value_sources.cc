@@ -9,7 +9,7 @@ class FlowValues final : public ValueSource {
  public:
   explicit FlowValues(const ValueInput&) {}
   std::optional<uint64_t> Register(const MachineThread& thread, std::string_view name) override {
-    if (name == "rip" || name == "eip" || name == "pc") return thread.pc;
+    if (IsProgramCounter(name)) return thread.pc;
     return std::nullopt;
   }
 };

@@ -18,6 +18,11 @@
 
 namespace flowback {
 
+// Whether gdb calls the program counter so, on any machine.
+constexpr bool IsProgramCounter(std::string_view name) {
+  return name == "rip" || name == "eip" || name == "pc";
+}
+
 class ValueSource {
  public:
   virtual ~ValueSource() = default;

@@ -59,7 +59,7 @@ bool LockWalk::Play() {
     PlayThread(number);
     player_.set_part(LockPlayer::Part::kAll);
     player_.OnThreadEnd(*flows_[number], number);
-    if (player_.MissesCalls() || GivesUp()) return false;
+    if (IsOver()) return false;
   }
   return true;
 }
@@ -69,8 +69,7 @@ void LockWalk::PlayThread(size_t number) {
   share_calls_ = leaps_ ? IndexCalls::Of(index_, number) : nullptr;
   search_at_ = calls_at_ = 0;
   const size_t count = thread_->shares.size();
-  for (size_t share = 0; share < count && !player_.MissesCalls(); ++share) {
-    if (GivesUp()) return;
+  for (size_t share = 0; share < count && !IsOver(); ++share) {
     ++seen_;
     passive_.Note(StepsOf(share));
     if (MayPass(share))
@@ -78,7 +77,7 @@ void LockWalk::PlayThread(size_t number) {
     else
       PlayShare(share);
   }
-  if (player_.MissesCalls() || GivesUp()) return;
+  if (IsOver()) return;
   if (search_at_ < count) player_.PassTo(player_.searched() + InstructionsOf(search_at_, count));
   if (calls_at_ == count) return;
   if (!player_.MayLeaveCalls()) return BringCalls(count);

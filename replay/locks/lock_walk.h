@@ -51,6 +51,7 @@ class LockWalk {
   void PlayThread(size_t number);
   bool MayPass(size_t share);
   bool GivesUp() const;
+  bool IsOver() const { return player_.MissesCalls() || GivesUp(); }
   void BringSearch(size_t to);
   void BringCalls(size_t to);
   void LeapTo(size_t to);
