@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <iterator>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -23,6 +24,7 @@
 #include "cli/text/status.h"
 #include "replay/writers/export/export_input.h"
 #include "replay/writers/locks/locks_view.h"
+#include "replay/writers/text/packed_sink.h"
 #include "replay/writers/writers.h"
 
 namespace flowback::cli {
@@ -61,6 +63,12 @@ Result<const Writer*> FindExport(std::string_view name) {
                                            ? std::string("export: no format is named")
                                            : "export: no format '" + std::string(name) + "'")
                   .Remedy("--to with one of " + NamesOf(Exports())));
+}
+
+// A profile of pprof is always packed; else the file's name says so.
+std::optional<Packing> PackingFor(const ExportOptions& options) {
+  const std::optional<Packing> named = PackingOf(options.reader.output);
+  return options.format == "pprof" && !named ? Packing::kGzip : named;
 }
 
 class ExportJob final : public ReadingJob {
@@ -103,7 +111,7 @@ class ExportJob final : public ReadingJob {
     return opened_.ChooseThreads();
   }
   // Of emulated recordings the instructions are the program's own, and the times are not.
-  Status WriteCalls(Output& output) {
+  Status WriteCalls(TextSink& output) {
     constexpr uint64_t kPasses = 2;  // for the times and for the calls
     const WorkProgress progress = opened_.ShowProgress("export", kPasses * opened_.trace_bytes());
     opened_.AddKnownLosses();
@@ -133,6 +141,14 @@ class ExportJob final : public ReadingJob {
   }
   bool MeetsAllLosses() const override { return true; }
   Status Run(Output& output) override {
+    const std::optional<Packing> packing = PackingFor(options_);
+    if (!packing) return Write(output);
+    PackedSink packed(*packing, output);
+    const Status status = Write(packed);
+    packed.Finish();
+    return status;
+  }
+  Status Write(TextSink& output) {
     if (options_.waits) return WriteWaits(output);
     if (ProfileWriter* const write = writer_->As<ProfileWriter>())
       return write({profile_, opened_.options().search, &Warn}, output);
@@ -140,7 +156,7 @@ class ExportJob final : public ReadingJob {
     if (SamplesWriter* const write = writer_->As<SamplesWriter>()) return write({opened_}, output);
     return WriteFlow(*writer_->As<FlowWriter>(), output);
   }
-  Status WriteWaits(Output& output) {
+  Status WriteWaits(TextSink& output) {
     constexpr uint64_t kPasses = 2;  // for the times and for the waits
     const WorkProgress progress = opened_.ShowProgress("export", kPasses * opened_.trace_bytes());
     const TimelineSources sources = opened_.TimelineInput();
@@ -158,7 +174,7 @@ class ExportJob final : public ReadingJob {
     FindWriter<LocksWriter>(options_.format)->write(view, output);
     return {};
   }
-  Status WriteFlow(FlowWriter& write, Output& output) {
+  Status WriteFlow(FlowWriter& write, TextSink& output) {
     const uint64_t passes = &write == &WritePerf ? 2 : 1;
     const WorkProgress progress = opened_.ShowProgress("export", passes * opened_.SelectedBytes());
     return write({opened_, &Warn, part_}, output);

@@ -6,6 +6,7 @@ instructions that executed.
 
 import collections
 import csv
+import gzip
 import io
 import json
 import os
@@ -17,6 +18,7 @@ import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
 from commands import run  # noqa: E402
+import perfetto  # noqa: E402
 
 FLOWBACK, PROGRAM, PARTS = sys.argv[1], sys.argv[2], sys.argv[3:]
 
@@ -31,10 +33,13 @@ class Exported(unittest.TestCase):
             cls.recordings[part] = part + ".data"
             run([FLOWBACK, "record", "-q", "--engine", "emulate", "-o", part + ".data", "--", PROGRAM, part], cls.folder)
 
-    def export(self, form, part):
-        run([FLOWBACK, "export", "--to", form, "-o", "out", self.recordings[part]], self.folder)
-        with open(os.path.join(self.folder, "out"), encoding="utf-8", newline="") as file:
+    def exported(self, form, part, *words):
+        run([FLOWBACK, "export", "--to", form, "-o", "out", self.recordings[part], *words], self.folder)
+        with open(os.path.join(self.folder, "out"), "rb") as file:
             return file.read()
+
+    def export(self, form, part):
+        return self.exported(form, part).decode("utf-8")
 
     def instructions(self, part):
         """As another way of decoding counts them, by thread."""
@@ -89,6 +94,63 @@ class Exported(unittest.TestCase):
                 for (tid, name), times in calls.items():
                     # A call on a stack that was left and come back to is entered again.
                     self.assertGreaterEqual(chrome[tid][name], times, name)
+
+    def truth(self, part):
+        """(whole calls, instructions, time in calls) of each thread, as the lines of csv have them."""
+        sums = {}
+        for row in self.csv(part):
+            calls, instructions, first, last = sums.get(int(row["tid"]), (0, 0, 1 << 64, 0))
+            begin = int(row["begin"])
+            sums[int(row["tid"])] = (calls + 1, instructions + int(row["self"]), min(first, begin),
+                                     max(last, begin + int(row["duration"])))
+        return {tid: (calls, own, last - first) for tid, (calls, own, first, last) in sums.items()}
+
+    def test_perfetto_has_the_same_calls_and_sums(self):
+        for part in PARTS:
+            with self.subTest(part):
+                threads = perfetto.read(self.exported("perfetto", part))
+                chrome = self.chrome(part)
+                self.assertEqual({tid: self.nested(thread.calls) for tid, thread in threads.items()}, chrome)
+                sums = {tid: (thread.whole_calls, thread.instructions, thread.calls[-1][2] - thread.calls[0][2])
+                        for tid, thread in threads.items()}
+                self.assertEqual(sums, self.truth(part))
+                for tid, thread in threads.items():
+                    counts = [value for _, value in thread.counter]
+                    self.assertEqual(counts, sorted(counts))
+                    self.assertEqual(counts[-1], self.instructions(part)[tid])
+                    self.assertEqual(thread.process, "own_stacks")
+                    self.nested(thread.states)
+
+    def test_pprof_has_the_same_sums(self):
+        if subprocess.run(["go", "tool", "-n", "pprof"], capture_output=True, check=False).returncode != 0:
+            self.skipTest("this machine has no `go tool pprof` (Debian: golang-go)")
+        for part in PARTS:
+            with self.subTest(part):
+                self.exported("pprof", part)
+                said = run(["go", "tool", "pprof", "-raw", "out"], self.folder).stdout
+                samples = said[said.index("Samples:") : said.index("Locations")].splitlines()
+                sums = collections.defaultdict(lambda: [0, 0, 0])
+                for line, values in enumerate(samples):
+                    if "tid:[" not in values:
+                        continue
+                    amounts = next(text for text in reversed(samples[:line]) if ":[" not in text)
+                    sum_of = sums[int(values.split("[")[1].rstrip("]"))]
+                    for i, amount in enumerate(amounts.split(":")[0].split()):
+                        sum_of[i] += int(amount)
+                self.assertEqual({tid: tuple(each) for tid, each in sums.items()}, self.truth(part))
+                self.assertRegex(said, r"(?m)^1: .*/own_stacks [0-9a-f]{40} \[FN\]\[FL\]\[LN\]\[IN\]")
+
+    def test_the_name_of_the_file_packs(self):
+        part = PARTS[0]
+        plain = self.exported("csv", part)
+        for ending, unpack in (("gz", ["gzip", "-dc"]), ("zst", ["zstd", "-dcq"])):
+            if shutil.which(unpack[0]) is None:
+                self.skipTest(f"this machine has no {unpack[0]}")
+            name = "out.csv." + ending
+            run([FLOWBACK, "export", "--to", "csv", "-o", name, self.recordings[part]], self.folder)
+            done = subprocess.run(unpack + [name], cwd=self.folder, capture_output=True, check=True)
+            self.assertEqual(done.stdout, plain)
+        self.assertEqual(self.exported("pprof", part)[:2], gzip.compress(b"")[:2])
 
     def test_no_instruction_is_left_out(self):
         for part in PARTS:

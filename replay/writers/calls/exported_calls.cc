@@ -1,13 +1,26 @@
 // SPDX-License-Identifier: MIT
 #include "replay/writers/calls/exported_calls.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <ranges>
 #include <utility>
 
 #include "flowback/replay/player.h"
+#include "replay/writers/text/printable.h"
 
 namespace flowback {
+
+std::string ExportedName(std::string_view text, uint32_t number) {
+  std::string name = Printable(text);
+  if (name.size() <= kMostName) return name;
+  const std::string end = fmt::format("... [{} bytes, {}]", name.size(), number);
+  size_t kept = kMostName - end.size();
+  while ((static_cast<uint8_t>(name[kept]) & 0xc0) == 0x80) --kept;  // within a character
+  name.resize(kept);
+  return name + end;
+}
 
 ExportedCalls::ExportedCalls(const FlowExport& input, CallsTeller& teller)
     : session_(input.session),
@@ -38,17 +51,22 @@ void ExportedCalls::OnThreadBegin(const ThreadFlow& thread, size_t) {
   open_.clear();
   waiting_.clear();
   on_ = 0;
+  all_instructions_ = 0;
   time_ = begin_;
   execs_.emplace(session_.recording(), clock_, thread.pid);
   stack_.emplace(session_.functions(), static_cast<CallListener&>(*this));
   stack_->LookForExec(execs_->AsFunction());
   stack_->LookForPauses(session_.recording().machine);
-  teller_.OnThread({.pid = thread.pid,
+  const Threads& threads = session_.threads();
+  teller_.OnThread({.number = threads_++,
+                    .pid = thread.pid,
                     .tid = thread.tid,
-                    .name = std::string(session_.threads().CommAt(thread.tid, 0).comm)});
+                    .name = Printable(threads.CommAt(thread.tid, 0).comm),
+                    .process = Printable(threads.CommAt(thread.pid, 0).comm)});
 }
 
 void ExportedCalls::OnThreadEnd(const ThreadFlow&, size_t) {
+  all_instructions_ = stack_->instructions();
   stack_->Finish();
   teller_.OnThreadEnd(time_);
   stack_.reset();
@@ -81,10 +99,25 @@ void ExportedCalls::Know(uint64_t tsc) {
   if (tsc != 0) time_ = std::max(time_, clock_.Value(tsc));
 }
 
+void ExportedCalls::Show() {
+  for (size_t i = shown_.size(); i < functions_.all().size(); ++i) {
+    const TimelineFunction& function = functions_.all()[i];
+    const auto number = static_cast<uint32_t>(i);
+    shown_.push_back({.name = ExportedName(function.name, number),
+                      .object = ExportedName(function.file, number),
+                      .entry_ip = function.entry_ip,
+                      .space = function.space});
+  }
+}
+
 void ExportedCalls::OnEnter(const Call& call, size_t) {
   Know(call.tsc);
-  open_.push_back({functions_.NumberOf(call), time_});
-  teller_.OnEnter({.function = open_.back().function, .time = time_});
+  // A jump in the caller's place is not in the caller.
+  const uint64_t site = call.entry == CallEntry::kCall ? call.site : 0;
+  open_.push_back({functions_.NumberOf(call), time_, site, call.space});
+  Show();
+  teller_.OnEnter(
+      {.function = open_.back().function, .time = time_, .site = call.site, .space = call.space});
 }
 
 void ExportedCalls::OnExit(const Call& call, size_t, CallExit, uint64_t instructions,
@@ -103,14 +136,18 @@ void ExportedCalls::OnSwitch(uint32_t stack) {
   for (const Open& open : open_ | std::views::reverse)
     teller_.OnExit(
         {.function = open.function, .time = time_, .goes_on = true, .begin = open.begin});
-  waiting_[on_] = std::exchange(open_, {});
+  if (!open_.empty()) waiting_[on_] = std::exchange(open_, {});
   on_ = stack;
   if (const auto known = waiting_.find(stack); known != waiting_.end()) {
     open_ = std::move(known->second);
     waiting_.erase(known);
   }
   for (const Open& open : open_)
-    teller_.OnEnter({.function = open.function, .time = time_, .again = true});
+    teller_.OnEnter({.function = open.function,
+                     .time = time_,
+                     .again = true,
+                     .site = open.site,
+                     .space = open.space});
 }
 
 }  // namespace flowback

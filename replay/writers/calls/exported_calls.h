@@ -10,6 +10,7 @@
 // another leaves the calls of the one and enters those of the other.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -26,15 +27,33 @@
 namespace flowback {
 
 struct ExportedThread {
+  size_t number = 0;  // in the order in which threads are told
   int32_t pid = -1;
-  int32_t tid = -1;  // -1: of one stream, in which it is not known who ran
-  std::string name;  // its last one, as recorded; "" where it is not known
+  int32_t tid = -1;     // -1: of one stream, in which it is not known who ran
+  std::string name;     // its last one, as recorded; "" where it is not known
+  std::string process;  // the same of its process
 };
+
+// A function as all formats show it.
+struct ExportedFunction {
+  std::string name;    // printable.h; cut behind kMostName bytes
+  std::string object;  // the file of code, likewise; "" where it is not known
+  uint64_t entry_ip = 0;
+  const AddressSpace* space = nullptr;
+};
+
+// Perfetto, Excel and others take less than 32 KiB.
+inline constexpr size_t kMostName = 32000;
+// Returns the text as a terminal may show it, in UTF-8. What is longer than kMostName is cut, and
+// ends in its length and `number`, so that two names that begin alike stay two.
+std::string ExportedName(std::string_view text, uint32_t number);
 
 struct ExportedEntry {
   uint32_t function = 0;
   uint64_t time = 0;
-  bool again = false;  // the thread comes back to the stack that the call is on
+  bool again = false;                   // the thread comes back to the stack that the call is on
+  uint64_t site = 0;                    // of the call; 0: not seen
+  const AddressSpace* space = nullptr;  // in which it lies
 };
 
 struct ExportedExit {
@@ -57,6 +76,8 @@ class CallsTeller {
   virtual void OnExit(const ExportedExit& exit) = 0;
   // The trace has no record of what came next.
   virtual void OnLoss(std::string_view /*cause*/, uint64_t /*time*/) {}
+  // The thread had no flow from then on, until `end`. Times overlap those of calls.
+  virtual void OnAbsence(const Absence& /*absence*/) {}
   virtual void OnThreadEnd(uint64_t /*time*/) {}
   // Nothing more is wanted.
   virtual bool Done() const { return false; }
@@ -70,7 +91,12 @@ class ExportedCalls final : public PlayConsumer, private CallListener {
   // Plays the part, or all selected threads, and adds losses to the session's. Errors: as
   // Player::Play's; kUnsupported for samples, of which the calls between are not known.
   Status Tell();
-  const std::vector<TimelineFunction>& functions() { return functions_.all(); }
+  // All that have been told; a later one may move them.
+  const std::vector<ExportedFunction>& functions() const { return shown_; }
+  // The first moment of the recording; 0: it has no times. Valid once a thread has been told.
+  uint64_t begin() const { return begin_; }
+  // Of the thread that is told, up to now.
+  uint64_t instructions() const { return std::max(stack_->instructions(), all_instructions_); }
 
   void OnThreadBegin(const ThreadFlow& thread, size_t number) override;
   void OnThreadEnd(const ThreadFlow& thread, size_t number) override;
@@ -78,6 +104,7 @@ class ExportedCalls final : public PlayConsumer, private CallListener {
   void OnBlocks(const BlockBatch& batch) override;
   void OnEvent(const TraceEvent& event) override;
   void OnLoss(const DataLoss& loss) override;
+  void OnAbsence(const Absence& absence) override { teller_.OnAbsence(absence); }
   bool Done() const override { return teller_.Done(); }
 
  private:
@@ -85,8 +112,11 @@ class ExportedCalls final : public PlayConsumer, private CallListener {
   struct Open {
     uint32_t function = 0;
     uint64_t begin = 0;
+    uint64_t site = 0;
+    const AddressSpace* space = nullptr;
   };
 
+  void Show();
   void OnEnter(const Call& call, size_t depth) override;
   void OnExit(const Call& call, size_t depth, CallExit how, uint64_t instructions,
               const ExitTime& time) override;
@@ -99,14 +129,17 @@ class ExportedCalls final : public PlayConsumer, private CallListener {
   const ThreadPart part_;
   CallsTeller& teller_;
   FunctionTable functions_;
+  std::vector<ExportedFunction> shown_;  // the same functions
+  size_t threads_ = 0;                   // that have begun
   RecordingClock clock_;
   uint64_t begin_ = 0;  // of the recording
   // Of the thread that is played.
   std::optional<ExecTimes> execs_;
   std::optional<CallStack> stack_;
   uint64_t time_ = 0;
-  std::vector<Open> open_;  // of the stack that it is on, the outermost first
-  uint32_t on_ = 0;         // that stack
+  uint64_t all_instructions_ = 0;  // once it has ended
+  std::vector<Open> open_;         // of the stack that it is on, the outermost first
+  uint32_t on_ = 0;                // that stack
   std::unordered_map<uint32_t, std::vector<Open>> waiting_;  // of the others
 };
 

@@ -66,7 +66,7 @@ class Names {
   std::string Of(const Key& key, const std::string& name) {
     const auto [at, is_new] = numbers_.try_emplace(key, numbers_.size() + 1);
     if (!is_new) return fmt::format("({})", at->second);
-    return fmt::format("({}) {}", at->second, Printable(name));
+    return fmt::format("({}) {}", at->second, name);
   }
 
  private:
@@ -75,7 +75,7 @@ class Names {
 
 class CallgrindText {
  public:
-  CallgrindText(const std::vector<TimelineFunction>& functions, TextSink& sink)
+  CallgrindText(const std::vector<ExportedFunction>& functions, TextSink& sink)
       : functions_(functions), sink_(sink) {}
 
   void Write(uint32_t number, const CallgrindCalls::Function& function) {
@@ -96,8 +96,8 @@ class CallgrindText {
   // The function's object, source file, which is not told, and name: of the one that the lines are
   // about, or with the prefix "c" of one that it called.
   void Name(std::string_view prefix, uint32_t number) {
-    const TimelineFunction& function = functions_[number];
-    const std::string& object = function.file.empty() ? kUnknown : function.file;
+    const ExportedFunction& function = functions_[number];
+    const std::string& object = function.object.empty() ? kUnknown : function.object;
     const std::string_view file = prefix.empty() ? "fl" : "cfi";
     fmt::format_to(std::back_inserter(out()), "{}ob={}\n{}={}\n{}fn={}\n", prefix,
                    objects_.Of(object, object), file, files_.Of(kUnknown, kUnknown), prefix,
@@ -106,7 +106,7 @@ class CallgrindText {
 
   static inline const std::string kUnknown = "???";
 
-  const std::vector<TimelineFunction>& functions_;
+  const std::vector<ExportedFunction>& functions_;
   TextSink& sink_;
   Names<std::string> objects_, files_;
   Names<uint32_t> names_;

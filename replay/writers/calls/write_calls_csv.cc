@@ -8,7 +8,6 @@
 #include <string_view>
 
 #include "replay/writers/calls/exported_calls.h"
-#include "replay/writers/text/printable.h"
 #include "replay/writers/writers.h"
 
 namespace flowback {
@@ -16,7 +15,7 @@ namespace {
 
 void AppendField(std::string_view text, std::string& out) {
   out += '"';
-  for (const char each : std::string(Printable(text))) {
+  for (const char each : text) {
     if (each == '"') out += '"';
     out += each;
   }
@@ -36,14 +35,14 @@ class CsvCalls final : public CallsTeller {
   void OnExit(const ExportedExit& exit) override {
     --depth_;
     if (exit.goes_on) return;
-    const TimelineFunction& function = calls_->functions()[exit.function];
+    const ExportedFunction& function = calls_->functions()[exit.function];
     std::string& out = sink_.buffer();
     fmt::format_to(std::back_inserter(out), FMT_COMPILE("{},{},{},{},{},{},{},"), thread_.pid,
                    thread_.tid, exit.begin, exit.time - exit.begin, depth_, exit.instructions,
                    exit.self);
     AppendField(function.name, out);
     out += ',';
-    AppendField(function.file, out);
+    AppendField(function.object, out);
     out += "\r\n";
     sink_.Commit();
   }

@@ -29,12 +29,12 @@ class ChromeCalls final : public CallsTeller {
     out() += "}}";
   }
   void OnEnter(const ExportedEntry& entry) override {
-    const TimelineFunction& function = calls_->functions()[entry.function];
+    const ExportedFunction& function = calls_->functions()[entry.function];
     Begin("B", function.name);
     Time(entry.time);
-    if (!function.file.empty()) {
+    if (!function.object.empty()) {
       out() += R"(,"args":{"file":)";
-      AppendJsonString(out(), function.file);
+      AppendJsonString(out(), function.object);
       out() += '}';
     }
     out() += '}';
@@ -66,8 +66,10 @@ class ChromeCalls final : public CallsTeller {
                    thread_.tid);
     AppendJsonString(out(), name);
   }
-  // In microseconds.
-  void Time(uint64_t time) {
+  // In microseconds from the first moment of the recording: readers keep a number of 53 bits, which
+  // a machine's clock passes after 104 days.
+  void Time(uint64_t clock_time) {
+    const uint64_t time = clock_time - calls_->begin();
     fmt::format_to(std::back_inserter(out()), FMT_COMPILE(R"(,"ts":{}.{:03})"), time / 1000,
                    time % 1000);
   }
@@ -90,9 +92,9 @@ Status WriteChrome(const FlowExport& input, TextSink& sink) {
   sink.buffer() += "\n],\"otherData\":{\"recording\":";
   AppendJsonString(sink.buffer(), input.session.options().InputName());
   fmt::format_to(std::back_inserter(sink.buffer()),
-                 R"(,"emulated":"{}","unit of ts":"{}"}}}})"
+                 R"(,"begin":"{}","emulated":"{}","unit of ts":"{}"}}}})"
                  "\n",
-                 input.session.recording().machine.emulated ? "yes" : "no",
+                 calls.begin(), input.session.recording().machine.emulated ? "yes" : "no",
                  has_nanoseconds ? "us" : "1000 ticks");
   sink.Commit();
   return status;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Each call in speedscope's file format (www.speedscope.app), a profile for each thread.
+// Each call in speedscope's file format (www.speedscope.app), a profile for each thread. Times
+// count from the first moment of the recording.
 #include <fmt/compile.h>
 #include <fmt/format.h>
 
@@ -16,6 +17,7 @@ namespace {
 class SpeedscopeCalls final : public CallsTeller {
  public:
   SpeedscopeCalls(std::string_view unit, TextSink& sink) : unit_(unit), sink_(sink) {}
+  void Use(ExportedCalls& calls) { calls_ = &calls; }
 
   // A thread without a call has no profile.
   void OnThread(const ExportedThread& thread) override {
@@ -29,13 +31,16 @@ class SpeedscopeCalls final : public CallsTeller {
   void OnExit(const ExportedExit& exit) override { Event('C', exit.function, exit.time); }
   void OnThreadEnd(uint64_t time) override {
     if (!has_begun_) return;
-    fmt::format_to(std::back_inserter(out()), "\n],\"endValue\":{}}}", time);
+    fmt::format_to(std::back_inserter(out()), "\n],\"endValue\":{}}}", Number(time));
     sink_.Commit();
   }
   bool Done() const override { return sink_.closed(); }
 
  private:
   std::string& out() { return sink_.buffer(); }
+
+  // A JSON number holds 2^53 exactly: a machine's clock passes that after 104 days.
+  uint64_t Number(uint64_t time) const { return time - calls_->begin(); }
 
   void BeginProfile(uint64_t time) {
     has_begun_ = is_first_event_ = true;
@@ -45,30 +50,31 @@ class SpeedscopeCalls final : public CallsTeller {
     AppendJsonString(out(), thread_.name.empty() ? std::to_string(thread_.tid)
                                                  : fmt::format("{} {}", thread_.name, thread_.tid));
     fmt::format_to(std::back_inserter(out()), R"(,"unit":"{}","startValue":{},"events":[)", unit_,
-                   time);
+                   Number(time));
   }
   void Event(char kind, uint32_t frame, uint64_t time) {
     fmt::format_to(std::back_inserter(out()),
                    FMT_COMPILE("{}\n{{\"type\":\"{}\",\"frame\":{},\"at\":{}}}"),
-                   is_first_event_ ? "" : ",", kind, frame, time);
+                   is_first_event_ ? "" : ",", kind, frame, Number(time));
     is_first_event_ = false;
     sink_.Commit();
   }
 
   const std::string_view unit_;
   TextSink& sink_;
+  const ExportedCalls* calls_ = nullptr;
   ExportedThread thread_;
   bool has_begun_ = false;
   bool is_first_profile_ = true;
   bool is_first_event_ = true;
 };
 
-void AppendFrame(const TimelineFunction& function, std::string& out) {
+void AppendFrame(const ExportedFunction& function, std::string& out) {
   out += "\n{\"name\":";
   AppendJsonString(out, function.name);
-  if (!function.file.empty()) {
+  if (!function.object.empty()) {
     out += ",\"file\":";
-    AppendJsonString(out, function.file);
+    AppendJsonString(out, function.object);
   }
   out += '}';
 }
@@ -79,6 +85,7 @@ Status WriteSpeedscope(const FlowExport& input, TextSink& sink) {
   const bool has_nanoseconds = input.session.clock().has_nanoseconds();
   SpeedscopeCalls speedscope(has_nanoseconds ? "nanoseconds" : "none", sink);
   ExportedCalls calls(input, speedscope);
+  speedscope.Use(calls);
   sink.buffer() +=
       R"({"$schema":"https://www.speedscope.app/file-format-schema.json","exporter":"flowback","name":)";
   AppendJsonString(sink.buffer(), input.session.options().InputName());

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+// Packets of a Perfetto trace, one after the other: only the current one is in memory.
+//
+// Each thread's packets are a sequence of their own. A name is given once in a sequence, and its
+// number stands for it from then on.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+
+#include "flowback/writers.h"
+#include "perfetto.pb.h"
+#include "replay/writers/calls/exported_calls.h"
+
+namespace flowback {
+
+// The tracks of a thread; its process has one, too.
+enum class PerfettoTrack : uint8_t { kProcess, kCalls, kState, kInstructions, kWaits };
+
+class PerfettoPackets {
+ public:
+  using Event = perfetto::TrackEvent;
+
+  // The sink must outlive it.
+  explicit PerfettoPackets(TextSink& sink) : sink_(sink) {}
+
+  // Describes the thread, and its process if it is the first one of that. What follows is about it.
+  void BeginThread(const ExportedThread& thread);
+  // Describes another track of the thread, unless that was done.
+  void NeedTrack(PerfettoTrack track, std::string_view name);
+  // Begins an event on the thread's calls. Add to it, then call End.
+  Event& Begin(Event::Type type, uint64_t time);
+  // As above, on another track of the thread.
+  Event& Begin(Event::Type type, uint64_t time, PerfettoTrack track);
+  // The names of the event that has begun.
+  void NameFunction(uint32_t number, const ExportedFunction& function);
+  void Annotate(std::string_view name, uint64_t value);
+  // Writes the event.
+  void End();
+
+ private:
+  // Names of annotations by their numbers, which begin at 1.
+  static constexpr std::string_view kAnnotations[] = {"object", "instructions", "self instructions",
+                                                      "continued"};
+  static uint64_t NumberOf(std::string_view annotation);
+
+  uint64_t Uuid(PerfettoTrack track, size_t number) const {
+    return (uint64_t{static_cast<uint8_t>(track)} + 1) << 40 | number;
+  }
+  perfetto::TracePacket& NewPacket();
+  void DescribeProcess(const ExportedThread& thread);
+  void DescribeThread(const ExportedThread& thread);
+
+  TextSink& sink_;
+  perfetto::TracePacket packet_;
+  std::unordered_set<int32_t> processes_;  // that are described
+  // Of the thread.
+  size_t thread_ = 0;
+  uint32_t tracks_ = 0;             // a bit for each that is described
+  std::vector<bool> known_;         // functions whose names were given
+  std::vector<bool> known_object_;  // the same of their files
+};
+
+}  // namespace flowback
