@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Frees a buffer twice, long after the mistake: the C library notices it at the second time and aborts. Stepping
-// backward leads to the first one (docs/replay.md).
+// backward leads to the first one (docs/how-to/step-backward.md).
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // What a bundle is: a recording and all files that reading it needs, in one file.
 //
-// A bundle is a tar archive, compressed with zstd, which `tar --zstd -xf` unpacks. docs/bundle.md
-// describes it for other programs.
+// A bundle is a tar archive, compressed with zstd, which `tar --zstd -xf` unpacks.
+// docs/reference/bundle.md describes it for other programs.
 //
 //   zstd frames   |manifest|recording ...|...|...|source|debug file ...|...|index|   seek table
 //   tar members   |manifest|recording             |source|debug file        |index|

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Dumps of the registers in which a processor keeps its last branches, as firmware, a kernel's
-// crash handler or a debug probe writes them (docs/register-dumps.md).
+// crash handler or a debug probe writes them (docs/reference/register-dumps.md).
 //
 //     flowback-branch-registers 1
 //     unit brbe
@@ -31,7 +31,7 @@ using Role = BranchRegister::Role;
 
 constexpr std::string_view kMark = "flowback-branch-registers";
 constexpr uint64_t kVersion = 1;
-constexpr std::string_view kSyntax = "docs/register-dumps.md tells what such a file may have";
+constexpr std::string_view kSyntax = "docs/reference/register-dumps.md describes such files";
 
 // What a line `dump` says.
 struct DumpHead {

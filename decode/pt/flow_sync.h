@@ -5,7 +5,7 @@
 // ends where the packet begins that gives the full state again; that may be the same packet, and
 // the loss then has no bytes, only a break in the flow. So it is, too, where that is a PSB that
 // begins before: inside a packet that damage made, of which the bytes before the PSB count.
-// docs/resync.md says which packets end a loss, and what is known of the state then.
+// docs/explanation/resync.md says which packets end a loss, and what is known of the state then.
 #pragma once
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Every command on every kind of hostile input, in the memory that docs/bounds.md promises: it ends
-// as it should, and before the two minutes after which RunFlowback ends it.
+// Every command on every kind of hostile input, in the memory that docs/explanation/bounds.md
+// promises: it ends as it should, and before the two minutes after which RunFlowback ends it.
 #include <gtest/gtest.h>
 
 #include <cstdlib>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Part files of coverage that are the worst of their kind, in the memory that docs/bounds.md
-// promises.
+// Part files of coverage that are the worst of their kind, in the memory that
+// docs/explanation/bounds.md promises.
 #include <gtest/gtest.h>
 
 #include <functional>

@@ -10,7 +10,7 @@
 
 namespace flowback::test {
 
-// A kind of input, and the bound that docs/bounds.md states for it.
+// A kind of input, and the bound that docs/explanation/bounds.md states for it.
 struct HostileKind {
   const char* name;
   // Writes the files into the folder; returns the words that name them on the command line.

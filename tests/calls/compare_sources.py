@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """Prints what each source of call stacks finds of those of programs/known_stacks.c, as
-docs/call-stacks.md has it.
+docs/explanation/call-stacks.md has it.
 
   compare_sources.py --bin FOLDER [--seconds N] [--folder FOLDER]
 

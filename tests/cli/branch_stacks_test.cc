@@ -348,7 +348,7 @@ TEST(ExportWithoutCode, FailsInWordsAndKeepsWhatWasThere) {
   EXPECT_EQ(kept, "kept");
 }
 
-// The command that docs/output.md shows.
+// The command that docs/reference/output.md shows.
 TEST(ExportToLlvm, IsReadByLlvmProfgen) {
   FLOWBACK_NEEDS_TRACES();
   if (std::system("command -v llvm-profgen-19 > /dev/null") != 0)

@@ -5,6 +5,7 @@ import os
 import re
 
 _LINK = re.compile(r"\]\((?!https?:|#)([^)#]+)")
+_ANCHORED = re.compile(r"\]\((?!https?:)([^)#\s]*)#([^)\s]+)\)")
 _QUOTED = re.compile(r"`([^`\n]+)`")
 _FENCE = re.compile(r"^```.*?^```\s*?$", re.M | re.S)
 
@@ -81,6 +82,35 @@ def _links(project):
                 yield f"{path}: links to {link}, which does not exist"
 
 
+def _anchor(heading):
+    """The anchor of a heading, as GitHub makes it."""
+    text = re.sub(r"\]\([^)]*\)", "", heading.strip().lower())
+    return re.sub(r"[^\w\- ]", "", text).replace(" ", "-")
+
+
+def _anchors(project):
+    """A link to a part of a page names a heading of it."""
+    for path in project.select(".md"):
+        for page, anchor in _ANCHORED.findall(_FENCE.sub("", project.text(path))):
+            target = os.path.normpath(os.path.join(os.path.dirname(path), page)) if page else path
+            if not project.exists(target):
+                continue
+            headings = re.findall(r"^#+ (.*)", _FENCE.sub("", project.text(target)), re.M)
+            if anchor not in map(_anchor, headings):
+                yield f"{path}: links to #{anchor} of {target}, which has no such heading"
+
+
+def _index(project):
+    """docs/README.md leads to every page below docs/."""
+    index = "docs/README.md"
+    if not project.exists(index):
+        return
+    linked = {os.path.normpath(os.path.join("docs", link)) for link in _LINK.findall(project.text(index))}
+    for path in project.select(".md", under="docs/"):
+        if path != index and path not in linked:
+            yield f"{index}: does not link to {path}"
+
+
 def _widths(project):
     """Running text is read in terminals, and compared line by line; rows of tables and code are as long as they are."""
     for path in project.select(".md"):
@@ -91,5 +121,5 @@ def _widths(project):
 
 
 def check(project):
-    for part in (_quoted_paths, _architecture, _readme, _demo, _links, _widths):
+    for part in (_quoted_paths, _architecture, _readme, _demo, _links, _anchors, _index, _widths):
         yield from part(project)

@@ -9,21 +9,23 @@ import documents
 import layering
 import limits
 import names
+import prose
 import registries
 import sources
+import words
 from project import Project
 
 SPDX = "// SPDX-License-Identifier: MIT\n"
 
 
 class Checks(unittest.TestCase):
-    def findings(self, module, files):
+    def findings(self, module, files, *more):
         with tempfile.TemporaryDirectory() as root:
             for path, text in files.items():
                 os.makedirs(os.path.join(root, os.path.dirname(path)), exist_ok=True)
                 with open(os.path.join(root, path), "w", encoding="utf-8") as file:
                     file.write(text)
-            return "\n".join(module.check(Project(root)))
+            return "\n".join(module.check(Project(root), *more))
 
     def test_layering(self):
         header = {
@@ -180,6 +182,8 @@ class Checks(unittest.TestCase):
         good = {"ARCHITECTURE.md": "`cli/main.cc`", "README.md": "Few words.\n```\nx\n```\n", "cli/main.cc": ""}
         self.assertEqual("", self.findings(documents, good))
         # A clone alone has no such neighbour.
+        linked = {"docs/README.md": "[a](x/a.md#two-x)", "docs/x/a.md": "# Two `x`!\n"}
+        self.assertEqual("", self.findings(documents, {**good, **linked}))
         beside = {"CONTRIBUTING.md": "`../shared` beside `../shared/traces/README.md`, and `cli/../cli/main.cc`"}
         self.assertEqual("", self.findings(documents, {**good, **beside}))
         cases = [
@@ -200,11 +204,42 @@ class Checks(unittest.TestCase):
                 "./demo does not run",
             ),
             ({"docs/a.md": "[b](b.md)"}, "links to b.md"),
+            ({"docs/a.md": "# One\n[b](#two)"}, "links to #two of docs/a.md"),
+            ({"docs/a.md": "[b](b.md#one)", "docs/b.md": "# Two `x`\n"}, "links to #one of docs/b.md"),
+            ({"docs/README.md": "[a](a.md)", "docs/a.md": "", "docs/x/b.md": ""}, "does not link to docs/x/b.md"),
             ({"docs/a.md": "```\nx\n```\n" + "word " * 25}, "docs/a.md:4: 125 characters"),
         ]
         for files, expected in cases:
             with self.subTest(expected=expected):
                 self.assertIn(expected, self.findings(documents, {**good, **files}))
+
+    def test_words(self):
+        cases = [
+            ("a.h", "// Of a thread.\n", "comments: 1 places"),
+            ("a.h", "int a;  // What is kept.\n", "opening: What is kept."),
+            ("a.h", "// Keeps what the kernel\n// tells of it.\n", "told: Keeps what the kernel tells of it."),
+            ("a.py", 'def f():\n    """That of one is said."""\n', "a.py:2: opening: That of one is said."),
+            ("a.py", "# Likewise.\n", "such: Likewise."),
+            ("CMakeLists.txt", "# Which such one is it. Such a one.\n", "such: Such a one."),
+            ("docs/a.md", "| a | What is it |\n", "documents: 1 places"),
+            ("docs/a.md", "Words. The file " + "has words " * 15 + ".\n", "long: 1 places"),
+            ("cli/a.cc", 'app.add_flag("--a", a, "tell of each"\n" thread");\n', "helps: 1 places"),
+            ("cli/commands.def", 'FLOWBACK_COMMAND("a", RunA, "What is it", "")\n', "helps: 1 places"),
+            ("base/a.cc", 'return Error("the record tells nothing here");\n', "messages: 1 places"),
+            # A question, code, a name, a number of an option, an exception's license line.
+            ("docs/a.md", "What is it? Read `What is`.\n```\nOf a\n```\n", ""),
+            ("a.h", "// SPDX-License-Identifier: MIT\n// Returns it. Tells apart both.\nint of;\n", ""),
+            ("cli/a.cc", 'app.add_flag("--a", a, "Record each thread");\n', ""),
+            ("tests/a.cc", 'Check("the record tells nothing here");\n', ""),
+        ]
+        none = dict.fromkeys(words.LIMITS, 0)
+        for path, text, expected in cases:
+            with self.subTest(path=path, text=text):
+                found = self.findings(words, {path: text}, none)
+                self.assertIn(expected, found) if expected else self.assertEqual("", found)
+        self.assertEqual("", self.findings(words, {"a.h": "// Of a thread.\n"}, {**none, "comments": 1}))
+        self.assertEqual(list(prose.sentences("See e.g. This. (Then that.) `x` ends.")),
+                         ["See e.g. This.", "Then that.", "`x` ends."])
 
 
 if __name__ == "__main__":

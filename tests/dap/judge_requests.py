@@ -119,7 +119,7 @@ def peak_megabytes(client):
 
 
 def check_memory(client, flowback):
-    """The worst message of its size; docs/bounds.md. Sanitizers keep what is freed."""
+    """The worst message of its size; docs/explanation/bounds.md. Sanitizers keep what is freed."""
     if b"__asan_init" in open(flowback, "rb").read():
         return
     before = peak_megabytes(client)

@@ -97,7 +97,7 @@ fi
 for page in flowback flowback-record flowback-decode; do
   [ -s "$prefix/share/man/man1/$page.1" ] || fail "no manual page $page"
 done
-[ -s "$prefix/share/doc/flowback/docs/output.md" ] || fail "the documents that help names are missing"
+[ -s "$prefix/share/doc/flowback/docs/reference/output.md" ] || fail "the documents that help names are missing"
 completion=$prefix/share/bash-completion/completions/flowback
 actual=$(bash -c ". '$completion'; COMP_WORDS=($prefix/bin/flowback dec); COMP_CWORD=1; _flowback; echo \"\${COMPREPLY[*]}\"")
 [ "$actual" = decode ] || fail "completing 'flowback dec' gives '$actual'"

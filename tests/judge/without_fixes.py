@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Takes the rules of docs/resync.md and their neighbours out of the decoder, one at a time, and says which tests fail.
+"""Takes the rules of docs/explanation/resync.md and their neighbours out of the decoder, one at a time, and says which tests fail.
 
     without_fixes.py --folder FOLDER [--traces SHARED] [--whole] [NAME...]
 

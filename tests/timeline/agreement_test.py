@@ -5,7 +5,7 @@ valgrind's callgrind, on a program with more call paths than are kept, on python
 
 The commands are `timeline`, `decode --as summary --by function` and `branches --annotate`. The first two
 also tell the instructions of a function. They differ where the code has no function of its own for an
-instruction: `timeline` counts a linkage table's stub with the function that it leads to (docs/output.md).
+instruction: `timeline` counts a linkage table's stub with the function that it leads to (docs/reference/output.md).
 """
 
 import json

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """callgrind_programs_test.py FLOWBACK CXX WHAT: calls of each function, of real programs, as valgrind's
-callgrind counts them: a compressor, sqlite3 or python3. docs/output.md tells why some differ.
+callgrind counts them: a compressor, sqlite3 or python3. docs/reference/output.md tells why some differ.
 
 Only what is compared is the program's own: the C library and the dynamic linker are told of another
 processor and of other libraries under valgrind.

@@ -6,7 +6,7 @@
   instructions,
 * when the program has been deleted the recording decodes as before.
 
-tour.py PROGRAM [--shard N/M] [--only NAME,...] [--table]: --table prints what docs/tour.md shows,
+tour.py PROGRAM [--shard N/M] [--only NAME,...] [--table]: --table prints what `--table` asks for,
 slow-downs included. Exit status: 0; 1 where anything differed; 77 where nothing could be recorded."""
 
 import argparse

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A program whose stack is known wherever it is: each part spins in a function that is called in
-// one way only. docs/call-stacks.md compares what finds which.
+// one way only. docs/explanation/call-stacks.md compares what finds which.
 #include <signal.h>
 #include <stdlib.h>
 #include <ucontext.h>
