@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+from xml.etree import ElementTree
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
 from commands import run  # noqa: E402
@@ -139,6 +140,70 @@ class Exported(unittest.TestCase):
                         sum_of[i] += int(amount)
                 self.assertEqual({tid: tuple(each) for tid, each in sums.items()}, self.truth(part))
                 self.assertRegex(said, r"(?m)^1: .*/own_stacks [0-9a-f]{40} \[FN\]\[FL\]\[LN\]\[IN\]")
+
+    def test_firefox_has_the_same_sums(self):
+        for part in PARTS:
+            with self.subTest(part):
+                told = json.loads(self.export("firefox", part))
+                texts = told["shared"]["stringArray"]
+                sums, names = {}, {}
+                for thread in told["threads"]:
+                    self.tables_fit(thread, len(texts))
+                    totals = [each for each in thread["markers"]["data"] if each]
+                    self.assertEqual(len(totals), 1)
+                    time = round(sum(thread["samples"]["weight"]) * 1e6)
+                    sums[thread["tid"]] = (totals[0]["calls"], totals[0]["instructions"], time)
+                    names[thread["tid"]] = {texts[each] for each in thread["funcTable"]["name"]}
+                self.assertEqual(sums, self.truth(part))
+                self.assertEqual(names, {tid: set(calls) for tid, calls in self.chrome(part).items()})
+
+    def tables_fit(self, thread, texts):
+        """The rules of the format: columns of one length, numbers that exist, parents first, times that go on."""
+        for name in ("samples", "markers", "stackTable", "frameTable", "funcTable", "resourceTable", "nativeSymbols"):
+            for column in thread[name].values():
+                self.assertTrue(not isinstance(column, list) or len(column) == thread[name]["length"], name)
+        stacks, frames = thread["stackTable"], thread["frameTable"]
+        for number, prefix in enumerate(stacks["prefix"]):
+            self.assertTrue(prefix is None or 0 <= prefix < number)
+        for numbers, most in ((stacks["frame"], frames["length"]), (frames["func"], thread["funcTable"]["length"]),
+                              (thread["samples"]["stack"], stacks["length"]), (thread["funcTable"]["name"], texts),
+                              (thread["funcTable"]["resource"], thread["resourceTable"]["length"]),
+                              (thread["resourceTable"]["name"], texts), (thread["markers"]["name"], texts)):
+            for number in numbers:
+                self.assertTrue(number is None or -1 <= number < most)
+        self.assertEqual(thread["samples"]["time"], sorted(thread["samples"]["time"]))
+
+    def test_flamegraph_has_the_same_sums(self):
+        for part in PARTS:
+            with self.subTest(part):
+                picture = ElementTree.fromstring(self.export("flamegraph", part))
+                bars = [each for each in picture.iter("{http://www.w3.org/2000/svg}g") if each.get("class") == "c"]
+                sums = {int(each.get("data-tid")): tuple(int(each.get("data-" + what))
+                                                         for what in ("calls", "instructions", "time"))
+                        for each in bars if each.get("data-tid")}
+                self.assertEqual(sums, self.truth(part))
+                places = sorted(tuple(int(bar.get("data-" + what)) for what in "bdw") for bar in bars)
+                open_bars = []  # from the outermost one on
+                for begin, depth, weight in places:
+                    del open_bars[depth:]
+                    self.assertEqual(len(open_bars), depth)
+                    if open_bars:
+                        self.assertGreaterEqual(begin, open_bars[-1][0])
+                        self.assertLessEqual(begin + weight, open_bars[-1][1])
+                    open_bars.append((begin, begin + weight))
+                self.assertEqual(int(bars[0].get("data-w")), sum(self.instructions(part).values()))
+
+    def test_flamegraph_draws_itself(self):
+        chromium = shutil.which("chromium")
+        if chromium is None:
+            self.skipTest("this machine has no chromium")
+        self.exported("flamegraph", PARTS[0])
+        os.rename(os.path.join(self.folder, "out"), os.path.join(self.folder, "out.svg"))
+        words = [chromium, "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom", "file://" + self.folder + "/out.svg"]
+        said = subprocess.run(words, capture_output=True, text=True, timeout=100, check=True).stdout
+        # The script has run: what is too narrow for the whole picture is not shown.
+        self.assertIn('style="display: none;"', said)
+        self.assertIn("dl_relocate_object", said)
 
     def test_the_name_of_the_file_packs(self):
         part = PARTS[0]

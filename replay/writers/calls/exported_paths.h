@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "flowback/writers.h"
 #include "replay/writers/calls/exported_calls.h"
 
 namespace flowback {
@@ -38,6 +39,7 @@ class ExportedPaths final : public CallsTeller {
   const std::vector<ExportedPath>& paths() const { return paths_; }  // parents come first
   const std::vector<ExportedThread>& threads() const { return threads_; }
   bool is_cut() const { return is_cut_; }
+  uint32_t at() const { return at_; }  // the innermost call's path
 
   void OnThread(const ExportedThread& thread) override;
   void OnEnter(const ExportedEntry& entry) override;

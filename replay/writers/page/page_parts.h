@@ -25,6 +25,10 @@ extern const std::string_view kZoomScript;     // a canvas of time that zooms an
 extern const std::string_view kStripScript;    // a line of colours in it
 extern const std::string_view kFlameScript;    // a tree of calls in it
 
+// Of the picture of a flame graph, which is no page.
+extern const std::string_view kFlamegraphStyle;
+extern const std::string_view kFlamegraphScript;
+
 struct Page {
   std::string title;  // as text, not as markup
   // Texts, in this order. The scripts share one function, in which `data` is what `write_data`

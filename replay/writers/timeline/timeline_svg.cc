@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "replay/writers/page/hue.h"
 #include "replay/writers/text/xml.h"
 #include "replay/writers/timeline/timeline_view.h"
 #include "replay/writers/timeline/timeline_waits.h"
@@ -40,13 +41,6 @@ constexpr std::string_view kWaitStyle =
 constexpr const char* kPartNames[] = {"executing", "off",         "kernel",   "lost",
                                       "filtered",  "undecodable", "spinning", "sleeping"};
 static_assert(std::size(kPartNames) == kTimeParts);
-
-// The same for the same name, in every picture.
-unsigned HueOf(std::string_view name) {
-  uint32_t hash = 7;
-  for (const char c : name.substr(0, 200)) hash = hash * 31 + static_cast<uint8_t>(c);
-  return hash % 360;
-}
 
 class SvgWriter {
  public:
