@@ -17,13 +17,13 @@
 #include <utility>
 #include <vector>
 
-#include "cli/listing/call_words.h"
 #include "cli/listing/durations.h"
 #include "cli/listing/flow_printer.h"
 #include "cli/listing/function_filter.h"
 #include "cli/listing/off_cpu.h"
 #include "cli/listing/source_columns.h"
 #include "flowback/replay/call_stack.h"
+#include "replay/calls/call_words.h"
 #include "replay/calls/exec_times.h"
 #include "replay/writers/text/json.h"
 #include "replay/writers/text/printable.h"

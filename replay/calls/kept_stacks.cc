@@ -163,6 +163,23 @@ class KeptStacks::Impl {
     return 0;
   }
 
+  size_t GoTo(size_t number, size_t share, CallStack& stack,
+              const StackTaker::Options& options) const {
+    const StackPlace place{.kind = StackPlace::Kind::kInstruction,
+                           .value = source_.index.threads()[number].shares[share].first};
+    const SpaceNames& spaces = IndexSpaces::Of(source_.index);
+    for (const bool leaps : {true, false}) {
+      StackTaker taker(source_.functions, {{.kind = StackPlace::Kind::kEnd}}, {}, options);
+      const Came came = GoNear(number, place, leaps, taker);
+      if (!came.right) continue;
+      const std::vector<uint8_t> state = taker.ToBytes(spaces);
+      if (!state.empty() &&
+          CallStackArchive::FromBytes(stack, StackTaker::StackPart(state), spaces))
+        return came.share;
+    }
+    return Enter(number, share, stack);
+  }
+
   void Keep() const {
     // What was passed over is known from the pass that made the index: who finds the index kept has
     // to play it.
@@ -344,6 +361,10 @@ ThreadStack KeptStacks::At(size_t thread, const StackPlace& place,
 }
 size_t KeptStacks::Enter(size_t thread, size_t share, CallStack& stack) const {
   return impl_->Enter(thread, share, stack);
+}
+size_t KeptStacks::GoTo(size_t thread, size_t share, CallStack& stack,
+                        const StackTaker::Options& options) const {
+  return impl_->GoTo(thread, share, stack, options);
 }
 void KeptStacks::Keep() const { impl_->Keep(); }
 size_t KeptStacks::file_bytes() const { return impl_->ToBytes().size(); }

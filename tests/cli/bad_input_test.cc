@@ -479,9 +479,9 @@ TEST(Help, ListsWhatWorksAndNothingElse) {
   const ProgramResult help = RunFlowback({"--help"});
   EXPECT_EQ(help.status, 0);
   for (const char* command : {"record", "decode", "stack", "replay", "timeline", "spikes", "locks",
-                              "coverage", "crash", "pack", "merge", "branches", "export"})
+                              "coverage", "crash", "pack", "merge", "branches", "export", "query"})
     EXPECT_TRUE(help.out.contains(std::string("  ") + command)) << help.out;
-  EXPECT_FALSE(help.out.contains("\n  query ")) << help.out;
+  EXPECT_FALSE(help.out.contains("\n  report ")) << help.out;
   EXPECT_EQ(RunFlowback({}).status, 2);
   EXPECT_EQ(RunFlowback({"help", "decode"}).status, 0);
   EXPECT_TRUE(RunFlowback({"help", "decode"}).out.contains("--resync"));

@@ -58,6 +58,8 @@ ROOMS = {
     "dap": (["replay/dap/"], _FIRST + _CODE + ["decode", "replay", "session", "debug", "gdb"]),
     # What the library writes for other programs and for people.
     "writers": (["replay/writers/", "include/flowback/writers.h", "include/flowback/flowback.h"], _FIRST + _CODE + _BELOW_CLI + ["session"]),
+    # Recordings as tables of a database.
+    "query": (["replay/query/"], _FIRST + _CODE + ["decode", "replay", "session", "writers"]),
     # What commands have in common knows no command.
     "cli_ground": (
         ["cli/command.h", "cli/commands.def", "cli/options/", "cli/reading/", "cli/text/"],
@@ -66,7 +68,7 @@ ROOMS = {
     "cli_listing": (["cli/listing/"], _FIRST + _CODE + _BELOW_CLI + ["session", "writers", "cli_ground"]),
     "cli": (
         ["cli/"],
-        _FIRST + _CODE + _BELOW_CLI + ["session", "writers", "debug", "crash", "values", "gdb", "dap", "cli_ground", "cli_listing"],
+        _FIRST + _CODE + _BELOW_CLI + ["session", "writers", "debug", "crash", "values", "gdb", "dap", "query", "cli_ground", "cli_listing"],
     ),
 }
 
@@ -94,7 +96,8 @@ DOORS = {
     ],
     "nlohmann/": ["capture/formats/json_document.cc", "capture/bundle/", "replay/dap/", "replay/writers/", "cli/", "tests/"],
     "CLI/": ["cli/"],
-    "sqlite3": ["replay/"],
+    "sqlite3": ["replay/query/"],
+    "editline/": ["cli/query/"],
     "gtest/": ["tests/"],
     "gmock/": ["tests/"],
     "benchmark/": ["tests/"],

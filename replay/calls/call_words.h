@@ -7,7 +7,7 @@
 #include "base/linux_call_names.h"
 #include "flowback/replay/call_stack.h"
 
-namespace flowback::cli {
+namespace flowback {
 
 inline std::string_view CallEntryWord(CallEntry entry) {
   switch (entry) {
@@ -65,4 +65,4 @@ inline std::string_view NameOfCall(const UntracedGap& gap) {
   return LinuxCallName(*gap.call_number, gap.call_abi);
 }
 
-}  // namespace flowback::cli
+}  // namespace flowback

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: MIT
+// `flowback query`: SQL over a recording.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+#include <string>
+#include <utility>
+
+#include "cli/command.h"
+#include "cli/query/query_job.h"
+#include "cli/query/query_options.h"
+#include "cli/query/schema_text.h"
+#include "cli/reading/reading_command.h"
+#include "cli/reading/reading_job.h"
+#include "cli/text/output.h"
+#include "cli/text/terminal.h"
+
+namespace flowback::cli {
+namespace {
+
+void AddQueryOptions(CLI::App& app, QueryOptions& options, ReaderWords&) {
+  CLI::Option* const sql = app.add_option(
+      "SQL", options.sql, "the statements; - reads them from standard input; none: a prompt");
+  app.add_option("-f,--file", options.script, "read the statements from FILE; - for standard input")
+      ->excludes(sql);
+  app.add_flag("--schema", options.schema,
+               "print the tables, their columns and the functions; needs no recording");
+  CLI::Option* const csv =
+      app.add_flag("--csv", options.csv, "print CSV (the default if the output is no terminal)");
+  app.add_flag("--box", options.box, "print a table with lines (the default on a terminal)")
+      ->excludes(csv);
+  app.footer("`flowback help query` shows twelve queries.");
+}
+
+// A single word that names no file and has blanks, as SQL has, is SQL about perf.data.
+void UnderstandOneWord(QueryOptions& options) {
+  std::string& input = options.reader.open.input;
+  std::error_code ignored;
+  if (!options.sql.empty() || !options.script.empty()) return;
+  if (input.find_first_of(" \t\n") == std::string::npos) return;
+  if (std::filesystem::exists(input, ignored)) return;
+  options.sql = std::exchange(input, "perf.data");
+}
+
+Error NoStatement(const std::string& where) {
+  return Error(ErrorCode::kUsage, where + ": no SQL statement")
+      .Remedy("`flowback query RECORDING 'SELECT function, calls FROM functions'`");
+}
+
+// Errors: kUsage if the file can't be read, or the recording is to come from the same input.
+Result<std::string> ReadScript(const QueryOptions& options, const std::string& name) {
+  if (name == "-") {
+    if (options.reader.open.input == "/dev/stdin")
+      return Fail(ErrorCode::kUsage,
+                  "standard input cannot be both the recording and the statements");
+    return std::string(std::istreambuf_iterator<char>(std::cin), {});
+  }
+  std::ifstream file(name, std::ios::binary);
+  std::string text(std::istreambuf_iterator<char>(file), {});
+  if (!file.is_open() || file.bad())
+    return Fail(Error(ErrorCode::kUsage, fmt::format("--file: cannot read {}", name))
+                    .Remedy("name a readable file of SQL statements"));
+  return text;
+}
+
+Status UnderstandQuery(const CLI::App& app, QueryOptions& options) {
+  if (app.count("INPUT") != 0) UnderstandOneWord(options);
+  if (!options.reader.time.empty() || !options.reader.selection.cpus.empty())
+    return Fail(Error(ErrorCode::kUsage, "query: --time and --cpu-list do not apply")
+                    .Remedy("compare columns: WHERE begin BETWEEN A AND B, WHERE cpu = 0"));
+  const bool reads_file = !options.script.empty() || options.sql == "-";
+  if (reads_file) {
+    const std::string name = options.script.empty() ? "-" : options.script;
+    Result<std::string> text = ReadScript(options, name);
+    if (!text) return Fail(text.error());
+    options.sql = *std::move(text);
+    if (options.sql.empty()) return Fail(NoStatement(name));
+  }
+  if (!options.sql.empty() || IsTerminal(STDIN_FILENO)) return {};
+  return Fail(NoStatement("query"));
+}
+
+int RunQueryJob(const QueryOptions& options) {
+  return RunReadingJob<QueryJob>(options.reader, options);
+}
+
+// The schema is that of every recording, so none is opened.
+bool AsksForSchema(const Arguments& arguments, bool& json) {
+  bool schema = false;
+  for (const std::string& word : arguments) {
+    if (word == "--") break;
+    schema |= word == "--schema";
+    json |= word == "--json";
+  }
+  return schema;
+}
+
+}  // namespace
+
+int RunQuery(const Arguments& arguments) {
+  bool json = false;
+  if (AsksForSchema(arguments, json)) return Print(SchemaText(json));
+  return ExecuteReading<QueryOptions>(
+      arguments,
+      {.name = "query",
+       .summary = "Answers SQL about a recording: calls, waits, losses and more as tables.",
+       .add_options = AddQueryOptions,
+       .hidden = {"--time", "--cpu-list"},
+       .understand = UnderstandQuery,
+       .run = RunQueryJob});
+}
+
+}  // namespace flowback::cli

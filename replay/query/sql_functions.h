@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: MIT
+// The functions of SQL that a query has beside SQLite's own.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "flowback/base/error.h"
+#include "replay/query/query_source.h"
+
+struct sqlite3;
+
+namespace flowback {
+
+struct SqlFunction {
+  std::string_view name;
+  std::string_view usage;    // "duration(ns)"
+  std::string_view meaning;  // for --schema
+};
+std::span<const SqlFunction> SqlFunctions();
+
+// `source` must outlive the database. Errors: kSystem.
+Status AddSqlFunctions(sqlite3& database, QuerySource& source);
+
+}  // namespace flowback
