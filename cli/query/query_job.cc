@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "capture/formats/samples.h"
 #include "cli/query/prompt.h"
 #include "cli/query/row_writer.h"
 #include "cli/query/schema_text.h"
@@ -16,20 +17,34 @@
 #include "cli/text/status.h"
 #include "cli/text/terminal.h"
 #include "cli/text/terminal_session.h"
+#include "replay/session/has_trace.h"
 
 namespace flowback::cli {
 
 Status QueryJob::Prepare() {
-  if (Status status = opened_.OpenTrace(); !status) return status;
-  opened_.KeepIndexes();
-  if (Status status = opened_.OpenCode(); !status) return status;
-  opened_.PrepareStreams(true);
-  if (Status status = opened_.ChooseThreads(); !status) return status;
-  WarnOfSharedStreams(opened_.recording(), opened_.threads(), opened_.InputName());
+  if (Status status = OpenRecorded(); !status) return status;
   source_.emplace(opened_);
   Result<std::unique_ptr<QueryDatabase>> database = QueryDatabase::Open(*source_);
   if (!database) return Fail(database.error());
   database_ = *std::move(database);
+  return {};
+}
+
+// The recording may hold samples and no trace.
+Status QueryJob::OpenRecorded() {
+  if (Status trace = CheckHasTrace(opened_.recording()); !trace) {
+    if (trace.error().code() == ErrorCode::kUnreadable) return trace;
+    if (!HasAccessSamples(opened_.recording())) return trace;
+    if (Status status = opened_.OpenSource(); !status) return status;
+    return opened_.LoadCode();
+  }
+  if (Status status = opened_.OpenTrace(); !status) return status;
+  opened_.KeepIndexes();
+  const bool has_flow = opened_.source().WhyNoFlow().empty();
+  if (Status status = has_flow ? opened_.OpenCode() : opened_.LoadCode(); !status) return status;
+  opened_.PrepareStreams(true);
+  if (Status status = opened_.ChooseThreads(); !status) return status;
+  WarnOfSharedStreams(opened_.recording(), opened_.threads(), opened_.InputName());
   return {};
 }
 

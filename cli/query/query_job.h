@@ -25,6 +25,7 @@ class QueryJob final : public ReadingJob {
   void Keep() const override;
   void TellHow() const override;
 
+  Status OpenRecorded();
   // Runs the statements of a text. Errors: those of the first one that fails, with its place.
   Status RunText(const std::string& sql, Output& output);
   Status RunOne(Query& query, Output& output);

@@ -7,6 +7,7 @@
 #include "replay/calls/exec_times.h"
 #include "replay/calls/kept_stacks.h"
 #include "replay/calls/stack_taker.h"
+#include "replay/session/has_trace.h"
 #include "replay/timeline/kept_timeline.h"
 
 namespace flowback {
@@ -48,7 +49,20 @@ std::string_view QuerySource::CommOf(int32_t tid) const {
   return session_.threads().CommAt(tid, 0).comm;
 }
 
+Status QuerySource::CheckFlow() const {
+  if (!session_.has_inputs()) {
+    if (Status trace = CheckHasTrace(session_.recording()); !trace) return trace;
+    return Fail(ErrorCode::kUnsupported, session_.recording().path + ": holds no branch trace");
+  }
+  const std::string_view why = session_.source().WhyNoFlow();
+  if (why.empty()) return {};
+  return Fail(Error(ErrorCode::kUnsupported,
+                    session_.recording().path + ": no flow follows from it: " + std::string(why))
+                  .Remedy("the table samples"));
+}
+
 Status QuerySource::CheckWholeFlow(std::string_view what) const {
+  if (Status flow = CheckFlow(); !flow) return flow;
   if (!session_.source().samples()) return {};
   return Fail(
       Error(ErrorCode::kUnsupported,
@@ -82,6 +96,7 @@ Result<const Timeline*> QuerySource::TimelineOfThreads() {
 
 Result<FlowIndex*> QuerySource::Index() {
   if (index_ != nullptr) return index_;
+  if (Status flow = CheckFlow(); !flow) return Fail(flow.error());
   Result<FlowIndex*> index = session_.Index();
   if (!index) return index;
   index_ = *index;

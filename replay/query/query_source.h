@@ -4,6 +4,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -48,8 +50,10 @@ class QuerySource {
   // The name of the thread when the recording ends; empty: not known.
   std::string_view CommOf(int32_t tid) const;
 
-  // Errors: kUnsupported if the recording holds samples. `what` names in plural what those cannot
-  // tell.
+  // Errors: kUnsupported if the recording holds no trace, or none that flow follows from.
+  Status CheckFlow() const;
+  // Errors: as CheckFlow; kUnsupported if the recording holds samples. `what` names in plural what
+  // those cannot tell.
   Status CheckWholeFlow(std::string_view what) const;
 
   // Returns what the selected threads did; made by the first call. Errors: as MakeTimeline's.
@@ -65,6 +69,19 @@ class QuerySource {
   // clock. Empty: its flow does not tell.
   std::optional<ThreadStack> StackAt(const QueriedThread& thread, uint64_t time);
 
+  // Returns what `make` returned when this name was asked for first. REQUIRES: each name has one
+  // type.
+  template <class Found>
+  Result<const Found*> Once(const std::string& name, const std::function<Result<Found>()>& make) {
+    std::shared_ptr<const void>& found = found_[name];
+    if (found == nullptr) {
+      Result<Found> made = make();
+      if (!made) return Fail(made.error());
+      found = std::make_shared<const Found>(*std::move(made));
+    }
+    return static_cast<const Found*>(found.get());
+  }
+
   // Keeps for later commands what was made. Call it when nobody waits.
   void Keep() const;
 
@@ -78,6 +95,7 @@ class QuerySource {
   FlowIndex* index_ = nullptr;  // the session's
   std::vector<QueriedThread> threads_;
   std::unique_ptr<Kept> kept_;
+  std::map<std::string, std::shared_ptr<const void>> found_;
 };
 
 }  // namespace flowback

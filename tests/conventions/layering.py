@@ -59,7 +59,7 @@ ROOMS = {
     # What the library writes for other programs and for people.
     "writers": (["replay/writers/", "include/flowback/writers.h", "include/flowback/flowback.h"], _FIRST + _CODE + _BELOW_CLI + ["session"]),
     # Recordings as tables of a database.
-    "query": (["replay/query/"], _FIRST + _CODE + ["decode", "replay", "session", "writers"]),
+    "query": (["replay/query/"], _FIRST + _CODE + _BELOW_CLI + ["session", "writers"]),
     # What commands have in common knows no command.
     "cli_ground": (
         ["cli/command.h", "cli/commands.def", "cli/options/", "cli/reading/", "cli/text/"],

@@ -3,6 +3,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -30,6 +31,21 @@ def perf_data_below(folder):
                 if file.read(8) == b"PERFILE2":
                     found.append(path)
     return sorted(found)
+
+
+def emulated(folder, program, *options):
+    """The path of a recording of tests/query/programs/PROGRAM.c, by the emulator. Ends the test as left out where this
+    machine cannot make one."""
+    emulator = shutil.which("qemu-x86_64") or shutil.which("qemu-x86_64-static")
+    if shutil.which("gcc") is None or emulator is None or os.uname().machine != "x86_64":
+        print("left out: needs gcc, qemu-user and an x86-64 machine")
+        sys.exit(77)
+    built, recording = f"{folder}/{program}", f"{folder}/{program}.data"
+    subprocess.run(["gcc", "-O1", "-g", "-static", "-pthread", f"{PROJECT}/tests/query/programs/{program}.c", "-o",
+                    built], check=True)
+    subprocess.run([FLOWBACK, "record", "--engine", "emulate", *options, "-o", recording, "--", built], check=True,
+                   capture_output=True)
+    return recording
 
 
 class Asking(unittest.TestCase):
