@@ -11,6 +11,7 @@ namespace {
 
 // Names come from files: what is longer is no name that anybody looks for, and matching takes time.
 constexpr size_t kLongest = 4096;
+constexpr std::string_view kNameless = "(anonymous namespace)";
 
 // Going back to the last * is enough: what an earlier one could take, that one can, too.
 bool FitsWildcards(std::string_view pattern, std::string_view name) {
@@ -38,7 +39,6 @@ bool FitsWildcards(std::string_view pattern, std::string_view name) {
 
 // "f(int)" is f; "(anonymous namespace)::f(int)" is what stands before its last such parenthesis.
 std::string_view WithoutParameters(std::string_view name) {
-  constexpr std::string_view kNameless = "(anonymous namespace)";
   size_t at = 0;
   while ((at = name.find('(', at)) != std::string_view::npos &&
          name.substr(at).starts_with(kNameless))
@@ -56,6 +56,14 @@ std::string_view WithoutCloneMark(std::string_view name) {
 }
 
 }  // namespace
+
+std::string WithoutAnonymousNamespaces(std::string_view name) {
+  const std::string scope = std::string(kNameless) + "::";
+  std::string result(name);
+  for (size_t at = 0; (at = result.find(scope, at)) != std::string::npos;)
+    result.erase(at, scope.size());
+  return result;
+}
 
 struct NamePattern::Expression {
   regex_t compiled{};
@@ -105,6 +113,13 @@ bool NamePattern::MatchesPlain(std::string_view name) const {
 bool NamePattern::Matches(std::string_view name) const {
   if (name == text_) return true;
   name = name.substr(0, kLongest);
+  if (MatchesNamed(name)) return true;
+  if (kind_ == Kind::kExpression || !name.contains(kNameless) || text_.contains(kNameless))
+    return false;
+  return MatchesNamed(WithoutAnonymousNamespaces(name));
+}
+
+bool NamePattern::MatchesNamed(std::string_view name) const {
   switch (kind_) {
     case Kind::kPlain:
       return MatchesPlain(name);

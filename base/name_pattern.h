@@ -10,6 +10,10 @@
 
 namespace flowback {
 
+// Returns `name` without each "(anonymous namespace)::" in it: people write names as they stand in
+// the source, where such a namespace has none.
+std::string WithoutAnonymousNamespaces(std::string_view name);
+
 // A name, in full or without its parameters or version; a pattern with * (anything) and ? (one
 // character); or /a POSIX extended regular expression/, which fits where it is found. Any thread
 // may use it.
@@ -20,7 +24,7 @@ class NamePattern {
 
   // `name` is demangled, or has no other form. "f" means f(int), f<int>(int), f@@V2 and the copies
   // that compilers make of f (f.cold, f.isra.0), "f@V2" that version only, and neither the stub
-  // f@plt.
+  // f@plt. "f" also means (anonymous namespace)::f, but not n::f.
   bool Matches(std::string_view name) const;
   // One name, and no pattern.
   bool is_plain() const { return kind_ == Kind::kPlain; }
@@ -32,6 +36,7 @@ class NamePattern {
 
   NamePattern(std::string text, Kind kind) : text_(std::move(text)), kind_(kind) {}
   bool MatchesPlain(std::string_view name) const;
+  bool MatchesNamed(std::string_view name) const;
 
   std::string text_;
   Kind kind_;

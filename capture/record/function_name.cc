@@ -52,8 +52,10 @@ class NameMatch {
     return text == nullptr ? std::string() : text.get();
   }
   bool IsDemangled(const std::string& symbol) const {
-    const std::string name = Demangled(symbol);
+    std::string name = Demangled(symbol);
     if (name.empty()) return false;
+    if (name == wanted_) return true;
+    if (!wanted_.contains("(anonymous namespace)")) name = WithoutAnonymousNamespaces(name);
     if (name == wanted_) return true;
     // Without the parameters, and without the result that templates have in front.
     const size_t at = name.find(wanted_ + "(");

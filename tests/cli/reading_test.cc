@@ -349,6 +349,21 @@ TEST(NamePatternTest, PlainNamesGoWithoutParametersVersionsAndCopies) {
   EXPECT_TRUE(Fits("f(int*)", "f(int*)"));
 }
 
+TEST(NamePatternTest, AnonymousNamespacesNeedNotBeWritten) {
+  for (const char* name : {"(anonymous namespace)::f(int)", "(anonymous namespace)::f",
+                           "(anonymous namespace)::(anonymous namespace)::f<n::g>(int)",
+                           "(anonymous namespace)::f(int) [clone .cold]"})
+    EXPECT_TRUE(Fits("f", name)) << name;
+  EXPECT_TRUE(Fits("n::f", "n::(anonymous namespace)::f(int)"));
+  EXPECT_TRUE(Fits("n::*", "n::(anonymous namespace)::f(int)"));
+  EXPECT_TRUE(Fits("f((anonymous namespace)::T)", "f((anonymous namespace)::T)"));
+  EXPECT_TRUE(Fits("f(T)", "f((anonymous namespace)::T)"));
+  EXPECT_TRUE(Fits("(anonymous namespace)::f", "(anonymous namespace)::f(int)"));
+  EXPECT_FALSE(Fits("f", "n::(anonymous namespace)::f(int)"));
+  EXPECT_FALSE(Fits("g", "f((anonymous namespace)::g)"));
+  EXPECT_FALSE(Fits("(anonymous namespace)::f", "f(int)"));
+}
+
 TEST(NamePatternTest, WildcardsFitTheWholeName) {
   EXPECT_TRUE(Fits("str*", "strlen"));
   EXPECT_TRUE(Fits("*str*cpy", "__strncpy"));

@@ -63,6 +63,14 @@ TEST(FindFunctionTest, FindsCxxByEitherName) {
   EXPECT_TRUE(FindFunction(program, "terminate").offsets.empty());
 }
 
+TEST(FindFunctionTest, AnonymousNamespacesNeedNotBeWritten) {
+  const std::string program = record_test::Sample("exceptions");
+  const FunctionPlaces whole = FindFunction(program, "(anonymous namespace)::Descend");
+  ASSERT_EQ(whole.offsets.size(), 1u);
+  for (const char* name : {"Descend", "Descend(int)"})
+    EXPECT_EQ(FindFunction(program, name).offsets, whole.offsets) << name;
+}
+
 TEST(FindFunctionTest, TellsOfFunctionsChosenAtRunTime) {
   const FunctionPlaces places = FindFunction(record_test::Sample("exceptions"), "memcpy");
   EXPECT_TRUE(places.indirect);
