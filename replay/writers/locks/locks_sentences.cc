@@ -14,11 +14,6 @@
 namespace flowback {
 namespace {
 
-std::string CountedWords(uint64_t count, std::string_view one) {
-  const std::string text = Counted(count, one);
-  return Grouped(count) + text.substr(text.find(' '));
-}
-
 // "a, b and c".
 std::string ListWords(const std::vector<std::string>& items) {
   std::string text;
@@ -74,8 +69,8 @@ std::string NobodyWaited(const LocksView& view) {
   uint64_t instructions = 0;
   for (const LockThread& thread : view.report->threads) instructions += thread.instructions;
   return fmt::format("No thread waited for another one: {}, {} looked at.",
-                     CountedWords(view.report->threads.size(), "thread"),
-                     CountedWords(instructions, "instruction"));
+                     Counted(view.report->threads.size(), "thread"),
+                     Counted(instructions, "instruction"));
 }
 
 std::string TripsSentence(const LocksView& view, const LockTotals& totals, const LockIndex& index) {
@@ -83,11 +78,11 @@ std::string TripsSentence(const LocksView& view, const LockTotals& totals, const
   const size_t waiters = CountWaiters(report);
   const uint64_t own = report.site_sums[index.by_waiting.front()].trips;
   const std::string sleeps =
-      totals.sums.sleeps == 0 ? "" : " and " + CountedWords(totals.sums.sleeps, "sleep");
+      totals.sums.sleeps == 0 ? "" : " and " + Counted(totals.sums.sleeps, "sleep");
   const std::string share =
-      own == totals.sums.trips ? "" : fmt::format(", {} of the trips", Grouped(own));
-  return fmt::format("{} waited: {} round loops{}{} for {}.", CountedWords(waiters, "thread"),
-                     CountedWords(totals.sums.trips, "trip"), sleeps, share,
+      own == totals.sums.trips ? "" : fmt::format(", {} of the trips", GroupedDigits(own));
+  return fmt::format("{} waited: {} round loops{}{} for {}.", Counted(waiters, "thread"),
+                     Counted(totals.sums.trips, "trip"), sleeps, share,
                      SiteSentence(view, index, index.by_waiting.front()));
 }
 
@@ -101,7 +96,7 @@ std::string WaitSentence(const LocksView& view) {
   const uint64_t own = report.site_sums[index.by_waiting.front()].waiting.time;
   const std::string share =
       own == all ? " for " : fmt::format(": {} for ", PercentWords(WaitShare(own, totals.life)));
-  return fmt::format("{} spent {} of {} time waiting{}{}.", CountedWords(totals.threads, "thread"),
+  return fmt::format("{} spent {} of {} time waiting{}{}.", Counted(totals.threads, "thread"),
                      PercentWords(WaitShare(all, totals.life)),
                      totals.threads == 1 ? "its" : "their", share,
                      SiteSentence(view, index, index.by_waiting.front()));
@@ -119,7 +114,7 @@ std::string LocksAlone(const LocksView& view) {
       index.by_waiting, [&](uint32_t site) { return !IsForWork(report, report.sites[site]); });
   const auto share = [&](uint64_t time) { return PercentWords(WaitShare(time, totals.lock_life)); };
   return fmt::format("For locks alone {} waited {} of {} time: {} for {}.",
-                     CountedWords(totals.lock_threads, "thread"), share(totals.lock_waiting),
+                     Counted(totals.lock_threads, "thread"), share(totals.lock_waiting),
                      totals.lock_threads == 1 ? "its" : "their",
                      share(report.site_sums[first].waiting.time), SiteSentence(view, index, first));
 }
@@ -182,8 +177,8 @@ std::string OpenSentence(const LocksView& view) {
     text += (i == 0 ? "" : ", ") + OpenAt(view, *sites[i]);
     left -= sites[i]->size();
   }
-  return fmt::format("{} still waited when the trace ended: {}{}.", CountedWords(count, "thread"),
-                     text, left != 0 ? fmt::format(" and {} more", left) : "");
+  return fmt::format("{} still waited when the trace ended: {}{}.", Counted(count, "thread"), text,
+                     left != 0 ? fmt::format(" and {} more", left) : "");
 }
 
 std::vector<std::string> SharedLineSentences(const LocksView& view) {
@@ -193,8 +188,8 @@ std::vector<std::string> SharedLineSentences(const LocksView& view) {
   for (size_t i = 0; i < std::min(kMost, lines.size()); ++i)
     sentences.push_back(LineSentence(view, lines[i]));
   if (lines.size() > kMost)
-    sentences.push_back(fmt::format("So do the locks in {}.",
-                                    CountedWords(lines.size() - kMost, "more cache line")));
+    sentences.push_back(
+        fmt::format("So do the locks in {}.", Counted(lines.size() - kMost, "more cache line")));
   return sentences;
 }
 
@@ -203,7 +198,7 @@ std::string NotWhole(const LockReport& report) {
   const auto count = [&](WaitState state) { return sums.states[static_cast<size_t>(state)]; };
   std::vector<std::string> parts;
   const auto add = [&](WaitState state, std::string_view how) {
-    if (count(state) != 0) parts.push_back(fmt::format("{} {}", Grouped(count(state)), how));
+    if (count(state) != 0) parts.push_back(fmt::format("{} {}", GroupedDigits(count(state)), how));
   };
   add(WaitState::kBegunBefore, "begun before the trace");
   add(WaitState::kCutByEnd, "cut by its end");
@@ -218,9 +213,9 @@ std::string DoubtfulSentence(const LocksView& view) {
   if (count == 0) return {};
   const bool is_one = count == 1;
   if (view.all)
-    return fmt::format("{} may be {}: the list of loops has the reasons.",
-                       CountedWords(count, "loop"), is_one ? "a wait" : "waits");
-  return fmt::format("{} may be {}: --all lists {}.", CountedWords(count, "loop"),
+    return fmt::format("{} may be {}: the list of loops has the reasons.", Counted(count, "loop"),
+                       is_one ? "a wait" : "waits");
+  return fmt::format("{} may be {}: --all lists {}.", Counted(count, "loop"),
                      is_one ? "a wait" : "waits", is_one ? "it" : "them");
 }
 

@@ -78,10 +78,10 @@ void TextPrinter::PrintSentences() {
 
 // A row: the sums, and whose they are.
 void TextPrinter::PrintSums(const LockSums& sums, uint64_t life, std::string_view name) {
-  const std::string acquired = sums.acquisitions ? Grouped(*sums.acquisitions) : "-";
+  const std::string acquired = sums.acquisitions ? GroupedDigits(*sums.acquisitions) : "-";
   if (!report_.has_times) {
-    out_ += fmt::format("  {:>12} {:>12} {:>12} {:>14}  {}\n", Grouped(sums.waits), acquired,
-                        Grouped(sums.sleeps), Grouped(sums.trips), name);
+    out_ += fmt::format("  {:>12} {:>12} {:>12} {:>14}  {}\n", GroupedDigits(sums.waits), acquired,
+                        GroupedDigits(sums.sleeps), GroupedDigits(sums.trips), name);
     return;
   }
   const uint64_t whole = sums.states[static_cast<size_t>(WaitState::kWhole)];
@@ -91,7 +91,7 @@ void TextPrinter::PrintSums(const LockSums& sums, uint64_t life, std::string_vie
   out_ += fmt::format(
       "  {:>8} {:>6} {:>9} {:>10} {:>12} {:>8} {:>8} {:>8} {:>8} {:>8} {:>6}  {}\n",
       Duration(sums.waiting.time), PercentWords(WaitShare(sums.waiting.time, life)),
-      Grouped(sums.waits), acquired, Grouped(sums.trips), mean, quantile(sums.median),
+      GroupedDigits(sums.waits), acquired, GroupedDigits(sums.trips), mean, quantile(sums.median),
       quantile(sums.p90), quantile(sums.p99), quantile(sums.max),
       sums.waiting.time == 0
           ? "-"
@@ -151,7 +151,8 @@ void TextPrinter::PrintSite(size_t rank, uint32_t number) {
   PrintThreadSums(number);
   PrintInstances(number);
   PrintHolders(number);
-  if (sums.cycles != 0) out_ += fmt::format("  {} cycles of spinning\n", Grouped(sums.cycles));
+  if (sums.cycles != 0)
+    out_ += fmt::format("  {} cycles of spinning\n", GroupedDigits(sums.cycles));
   if (!view_.paths) return;
   for (const LockSums* each : index_.sites[number].paths) PrintPath(site, *each);
 }
@@ -263,7 +264,7 @@ void TextPrinter::PrintThreads() {
     const auto share = [&](uint64_t time) { return PercentWords(WaitShare(time, thread.life())); };
     out_ += fmt::format("  {:>8} {:>8} {:>8} {:>8} {:>16}  {}\n", Duration(thread.life()),
                         share(thread.spinning + thread.sleeping), share(thread.spinning),
-                        share(thread.sleeping), Grouped(thread.instructions),
+                        share(thread.sleeping), GroupedDigits(thread.instructions),
                         ThreadWords(view_, threads[i]));
   }
   More(threads.size());
@@ -309,7 +310,7 @@ void TextPrinter::PrintWorst() {
     const LockWait& wait = report_.worst[i];
     std::string line =
         fmt::format("  {:>18} {:>8} {:>12} {:>7}  {:<24} {}", MomentOf(wait),
-                    report_.has_times ? Duration(wait.time()) : "-", Grouped(wait.trips),
+                    report_.has_times ? Duration(wait.time()) : "-", GroupedDigits(wait.trips),
                     wait.sleeps, ThreadWords(view_, wait.thread), index_.sites[wait.site].rank + 1);
     if (wait.holder != LockWait::kNoThread)
       line += fmt::format(", {} {}", wait.is_certain ? "held by" : "perhaps held by",
@@ -328,7 +329,7 @@ void TextPrinter::PrintLoops() {
     const OtherLoop& loop = report_.loops[i];
     const LockSite site{.function = loop.function, .space = loop.space, .address = loop.address};
     const SiteWords words = WordsOf(view_, site);
-    Line(fmt::format("{:>12} {}  {} ({}): {}{}", Grouped(loop.trips),
+    Line(fmt::format("{:>12} {}  {} ({}): {}{}", GroupedDigits(loop.trips),
                      loop.trips == 1 ? "trip " : "trips", words.function, words.loop.LineOrPlace(),
                      MayWait(loop) ? "it may be a wait: " : "", ReasonWords(loop)),
          2);

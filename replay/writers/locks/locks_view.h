@@ -95,8 +95,6 @@ std::string ThreadWords(const LocksView& view, uint32_t thread);
 std::string_view ThreadName(const LocksView& view, uint32_t thread);
 // "12.3 ms"; trips without times.
 std::string PercentWords(double share);  // "41 %", "3.4 %", "<0.1 %"
-// "1234567" as "1,234,567".
-std::string Grouped(uint64_t count);
 // Why a loop is not told as a wait: "it writes to memory".
 std::string_view ReasonWords(const OtherLoop& loop);
 const char* Name(WaitState state);

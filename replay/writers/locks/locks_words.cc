@@ -273,12 +273,6 @@ std::string PercentWords(double share) {
   return share < 0.0005 ? "<0.1 %" : fmt::format("{:.1f} %", 100 * share);
 }
 
-std::string Grouped(uint64_t count) {
-  std::string digits = std::to_string(count);
-  for (size_t at = digits.size(); at > 3; at -= 3) digits.insert(at - 3, 1, ',');
-  return digits;
-}
-
 std::string_view ReasonWords(const OtherLoop& loop) {
   if (loop.alone) return "its process has no other thread that could end it";
   switch (loop.verdict.reason) {

@@ -8,7 +8,10 @@
 
 namespace flowback {
 
-// Returns "1 thread", "3 losses".
+// Returns the digits in groups of three: "1,234,567".
+std::string GroupedDigits(uint64_t number);
+
+// Returns "1 thread", "3 losses", "1,200 calls".
 std::string Counted(uint64_t count, std::string_view one);
 
 }  // namespace flowback
