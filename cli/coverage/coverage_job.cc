@@ -4,13 +4,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <utility>
 
 #include "cli/coverage/counting_job.h"
 #include "cli/coverage/part_losses.h"
 #include "cli/coverage/part_output.h"
 #include "cli/reading/bundle_input.h"
+#include "cli/reading/image_report.h"
 #include "cli/reading/reader_output.h"
 #include "cli/reading/reading_job.h"
 #include "flowback/capture/open.h"
@@ -92,15 +92,9 @@ Status CoverageJob::Count(const OpenedRecording& opened, const CoverageRequest& 
   return {};
 }
 
-// A process's recording has the files that ran by a link, which goes with it.
 void CoverageJob::UseFilesOf(const RecordingCode& code) {
-  for (const ImageStatus& image : code.images()) {
-    if (!image.usable) continue;
-    std::error_code error;
-    std::string file = std::filesystem::canonical(image.file, error).string();
-    if (error) file = image.file;
+  for (const std::string& file : UsedFiles(code))
     if (known_files_.insert(file).second) search_.files.push_back(file);
-  }
 }
 
 Status CoverageJob::WriteThreads(const Threads& threads, const CoverageRequest& request,

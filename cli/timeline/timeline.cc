@@ -24,7 +24,9 @@
 #include "cli/text/terminal.h"
 #include "cli/text/terminal_session.h"
 #include "cli/timeline/instructions_around.h"
+#include "cli/timeline/lines_job.h"
 #include "cli/timeline/shown_waits.h"
+#include "cli/timeline/timeline_options.h"
 #include "flowback/replay/functions.h"
 #include "replay/samples/sample_timeline.h"
 #include "replay/timeline/kept_timeline.h"
@@ -41,29 +43,6 @@ namespace {
 
 constexpr size_t kPictureColumns = 1000;
 constexpr size_t kNarrowest = 40;
-
-struct TimelineWords {
-  ReaderOptions reader;
-  std::string function;
-  uint64_t depth = 32;
-  size_t top = 20;
-  std::string at;
-  uint64_t around = 10;
-  bool overview = false;
-  bool waits = false;
-  std::string sort;
-  std::string svg;
-  std::string html;
-  std::string of_whole_flow;  // an option that asks for it; empty: none was given
-
-  bool IsPicture() const { return !svg.empty() || !html.empty(); }
-  // Returns the format's name in writers.def.
-  std::string_view Format() const {
-    if (!svg.empty()) return "svg";
-    if (!html.empty()) return "html";
-    return reader.json ? "json" : "text";
-  }
-};
 
 // `option` asks for whole flow; empty: no such option was given. Errors: kUsage.
 Status CheckOfSamples(const std::string& input, const std::string& option) {
@@ -426,75 +405,19 @@ Status TimelineJob::JudgeCalls() {
                          "its name as `timeline` prints it, or a pattern ('str*', '/^str/')");
 }
 
-void AddTimelineOptions(CLI::App& app, TimelineWords& words, ReaderWords& reader) {
-  app.add_option("--thread", reader.tid, "the same as --tid");
-  app.add_option("--function", words.function,
-                 "only calls of this function, and what they call. By any of its names, a pattern "
-                 "(str*) or /an expression/");
-  app.add_option("--depth,--max-depth", words.depth, "call paths: only so many levels (32)")
-      ->check([](const std::string& word) { return std::string(word == "0" ? "at least 1" : ""); });
-  app.add_option("--sort", words.sort,
-                 "sort functions and call paths by time, instructions, calls or total (time with "
-                 "calls) (time; of emulated recordings instructions)")
-      ->check(CLI::IsMember({"time", "instructions", "calls", "total"}));
-  app.add_option("--top", words.top, "so many lines of each profile (20)");
-  app.add_option(
-      "--at", words.at,
-      "the single instructions at that time, with their proven intervals; a time as for "
-      "--time, begin, end, crash; or spike:N: where the Nth slowest instance of the last `spikes` "
-      "begins; or '#N': at the instruction of a thread (--tid) before which it has N");
-  app.add_flag("--overview", words.overview,
-               "what the recording's index alone can tell: soon, also of a long one, and without "
-               "calls");
-  app.add_flag("--waits", words.waits,
-               "also show which part of its time each thread waited for others, spinning and "
-               "sleeping, as `locks` finds it");
-  app.add_option("--around", words.around, "with --at: so many before it, and as many behind (10)");
-  CLI::Option* const svg = app.add_option("--svg", words.svg, "writes a picture: one SVG file");
-  app.add_option("--html", words.html,
-                 "writes a page to zoom and search in: one HTML file that needs nothing else")
-      ->excludes(svg);
-  app.footer("`flowback help output` describes the text and the JSON.");
-}
-
-// The first option that was given of those that ask for calls or single instructions; empty: none.
-std::string OptionOfWholeFlow(const CLI::App& app) {
-  for (const char* name :
-       {"--function", "--sort", "--depth", "--at", "--around", "--svg", "--html", "--waits"})
-    if (app.count(name) != 0) return name;
-  return {};
-}
-
-Status CheckOverview(const std::string& name) {
-  if (name.empty()) return {};
-  return Fail(
-      Error(ErrorCode::kUsage, fmt::format("--overview follows no calls: {} does not apply", name))
-          .Remedy(fmt::format("`timeline {}` without --overview", name)));
-}
-
-Status UnderstandTimeline(const CLI::App& app, TimelineWords& words) {
-  words.of_whole_flow = OptionOfWholeFlow(app);
-  if (words.waits && !words.at.empty())
-    return Fail(Error(ErrorCode::kUsage, "--at shows single instructions: --waits does not apply")
-                    .Remedy("`timeline --waits` without --at"));
-  if (!words.overview) return {};
-  if (Status status = CheckOverview(words.of_whole_flow); !status) return status;
-  words.of_whole_flow = "--overview";
-  return {};
-}
-
 }  // namespace
 
 int RunTimeline(const Arguments& arguments) {
-  return ExecuteReading<TimelineWords>(arguments, {.name = "timeline",
-                                                   .summary = "Tells what ran when.",
-                                                   .add_options = AddTimelineOptions,
-                                                   .complete = CompleteRecorded,
-                                                   .understand = UnderstandTimeline,
-                                                   .run = [](const TimelineWords& words) {
-                                                     return RunReadingJob<TimelineJob>(words.reader,
-                                                                                       words);
-                                                   }});
+  return ExecuteReading<TimelineWords>(
+      arguments, {.name = "timeline",
+                  .summary = "Tells what ran when.",
+                  .add_options = AddTimelineOptions,
+                  .complete = CompleteRecorded,
+                  .understand = UnderstandTimeline,
+                  .run = [](const TimelineWords& words) {
+                    return words.by_line() ? RunReadingJob<LinesJob>(words.reader, words)
+                                           : RunReadingJob<TimelineJob>(words.reader, words);
+                  }});
 }
 
 }  // namespace flowback::cli

@@ -8,6 +8,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 import unittest
 import xml.etree.ElementTree
 
@@ -203,6 +204,141 @@ class Page(browser.PageTest):
         self.picture("searched")
         self.browser.key("Escape")
         self.assertEqual(self.browser.ask("timeline.state.matches.length"), 0)
+
+    def test_matches_stand_out_from_the_rest(self):
+        self.browser.key("/")
+        for letter in "outer_work":
+            self.browser.key(letter)
+        self.browser.drawn()
+        call, other = self.place("outer_work"), self.place("main")
+        seen = [self.pixel(each) for each in (call, other)]
+        for _ in "outer_work":
+            self.browser.key("Backspace")
+        self.browser.key("Escape")
+        self.browser.drawn()
+        self.assertEqual(self.pixel(call), seen[0])
+        self.assertNotEqual(self.pixel(other), seen[1])
+
+    def pixel(self, call):
+        """The colour above the middle of a call's name."""
+        return self.ask(f"""(() => {{
+          const canvas = document.getElementById('canvas'), box = canvas.getBoundingClientRect();
+          return [...canvas.getContext('2d').getImageData({call['x']} - box.left, {call['y']} - 6 - box.top, 1, 1).data];
+        }})()""")
+
+    def test_small_map_and_back(self):
+        whole = self.state("length")
+        call = self.place("outer_work")
+        for _ in range(4):
+            self.browser.wheel(call["x"], call["y"], -240)
+        self.browser.drawn()
+        begin, length = self.state("begin"), self.state("length")
+        box = self.ask("(({left, top, width, height}) => [left, top, width, height])"
+                       "(document.getElementById('map').getBoundingClientRect())")
+        to = box[0] + self.ask(f"timeline.map.xOf({whole} / 4)")
+        time.sleep(0.6)  # what follows soon is one movement
+        self.browser.click(to, box[1] + box[3] / 2)
+        self.browser.drawn()
+        middle = self.state("begin") + self.state("length") / 2
+        self.assertAlmostEqual(middle, whole / 4, delta=whole / 300)
+        self.assertEqual(self.state("length"), length)
+        self.browser.key("b")
+        self.browser.drawn()
+        self.assertEqual(self.state("begin"), begin)
+        self.browser.key("b")
+        self.browser.drawn()
+        self.assertEqual(self.state("length"), whole)
+
+    def test_rows_close_up(self):
+        heights = "timeline.lanes.filter((lane) => lane.thread).map((lane) => lane.height)"
+        before = self.ask(heights)
+        self.assertTrue(all(height > 60 for height in before), before)
+        self.ask("timeline.view.show(0, 1000)")
+        self.browser.drawn()
+        after = self.ask(heights)
+        self.assertEqual(len([height for height in after if height < 20]), 3, after)  # no thread but the first one
+        self.browser.key("0")
+        self.browser.drawn()
+        self.assertEqual(self.ask(heights), before)
+
+    def test_absolute_times(self):
+        call = self.place("outer_work")
+        self.browser.click(call["x"], call["y"])
+        self.browser.drawn()
+        at = re.search(r"at\n([\d.]+)", self.panel().replace("\t", "\n")).group(1)
+        text = run(FLOWBACK, "timeline", self.recording, "--at", at, "--around", "200000", "--json")
+        self.assertIn("outer_work", text)
+        self.assertEqual(self.ask("timeline.moment(0)"),
+                         f"{self.json['begin'] // 10**9}.{self.json['begin'] % 10**9:09}")
+        self.browser.key("t")
+        self.browser.drawn()
+        self.picture("absolute")
+
+    def test_flame_graph_has_all_call_paths(self):
+        self.browser.key("g")
+        self.browser.drawn()
+        paths = self.ask("timeline.data.paths")
+        whole = sum(thread["instructions"] for thread in self.json["threads"])
+        self.assertEqual(paths["instructions"][0], whole)
+        of = self.ask("timeline.data.functions.findIndex((fn) => fn.name === 'outer_work')")
+        self.assertEqual(sum(count for fn, count in zip(paths["fn"], paths["calls"]) if fn == of), 4)
+        path = max((i for i, fn in enumerate(paths["fn"]) if fn == of), key=lambda i: paths["instructions"][i])
+        box = self.ask("(({left, top}) => [left, top])(document.getElementById('flame').getBoundingClientRect())")
+        x, y = (self.ask(f"timeline.graph.{axis}Of({path})") for axis in "xy")
+        self.browser.click(box[0] + x, box[1] + y)
+        self.browser.drawn()
+        self.assertTrue(self.panel().startswith("outer_work"), self.panel())
+        self.assertIn(f"{paths['instructions'][path]:,} instructions", self.text("tip"))
+        self.picture("flame")
+        self.browser.click(box[0] + x, box[1] + y, count=2)
+        self.browser.drawn()
+        self.assertEqual(self.ask("timeline.graph.view.state.length"), paths["instructions"][path])
+        self.browser.key("b")
+        self.browser.drawn()
+        self.assertEqual(self.ask("timeline.graph.view.state.length"), whole)
+        self.browser.key("g")
+        self.browser.drawn()
+        self.assertTrue(self.ask("document.getElementById('canvas').offsetParent !== null"))
+
+    def test_a_span_has_sums(self):
+        """All of the time, chosen by hand: what the command says of it."""
+        box = self.ask("(({left, right, top}) => [left, right, top])(document.getElementById('canvas').getBoundingClientRect())")
+        left, right, y = box[0] + 151, box[1] - 1, box[2] + 300
+        self.browser.mouse("mouseMoved", left, y)
+        self.browser.mouse("mousePressed", left, y, button="left", clickCount=1, modifiers=8)
+        for x in (left + 50, right - 50, right):
+            self.browser.mouse("mouseMoved", x, y, button="left", buttons=1, modifiers=8)
+        self.browser.mouse("mouseReleased", right, y, button="left", clickCount=1, modifiers=8)
+        self.browser.drawn()
+        whole = self.json["end"] - self.json["begin"]
+        sums = self.state("sums")
+        for number, name in enumerate(("executing", "off_cpu", "kernel")):
+            self.assertAlmostEqual(sums["classes"][number], self.json["times"][name], delta=whole / 50)
+        self.assertIn("Selected time", self.panel())
+        # All time of the threads is some call's own, but for what was in no call.
+        own = sum(each["own"] for each in sums["functions"])
+        self.assertAlmostEqual(own, sum(self.json["times"].values()), delta=whole / 20)
+        self.picture("span")
+        call = self.place("outer_work")
+        self.browser.click(call["x"], call["y"])
+        self.browser.key("m")
+        self.browser.drawn()
+        self.assertAlmostEqual(self.ask("timeline.state.span.to - timeline.state.span.from"), call["duration"], delta=1)
+        self.browser.key("f")
+        self.browser.drawn()
+        self.assertAlmostEqual(self.state("length"), 1.1 * call["duration"], delta=call["duration"] / 50)
+
+    def test_the_summary_ends_with_a_whole_line(self):
+        high, line = self.ask("(() => { const said = document.getElementById('said');"
+                              "return [said.clientHeight, parseFloat(getComputedStyle(said).lineHeight)]; })()")
+        self.assertAlmostEqual(high / line, round(high / line), delta=0.05)
+
+    def test_keys_are_listed(self):
+        self.assertFalse(self.ask("document.getElementById('keys').offsetParent !== null"))
+        self.browser.key("?")
+        self.browser.drawn()
+        self.assertIn("flame graph", self.text("keys"))
+        self.picture("keys")
 
     def test_dark_and_light(self):
         background = "getComputedStyle(document.body).backgroundColor"

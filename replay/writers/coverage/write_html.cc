@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT
-// `coverage --format html`: one page without scripts or anything from elsewhere: what ran of each
-// object, source with counts, and each function's disassembly, unfolded by a click. It can be
-// printed, and follows the reader's choice of dark or light.
+// `coverage --format html`: one page with nothing from elsewhere: what ran of each object and file,
+// source with counts, and each function's disassembly, unfolded by a click. Its script sorts
+// tables, searches, and goes from one uncovered place to the next; without it the page shows the
+// same. It can be printed, and follows the reader's choice of dark or light.
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,13 +20,16 @@
 #include "replay/coverage/report/source_reader.h"
 #include "replay/writers/coverage/coverage_words.h"
 #include "replay/writers/coverage/html_function.h"
+#include "replay/writers/coverage/html_tables.h"
 #include "replay/writers/page/page_parts.h"
+#include "replay/writers/text/counted.h"
 #include "replay/writers/text/xml.h"
 #include "replay/writers/writers.h"
 
 namespace flowback {
 
-extern const std::string_view kCoverageStyle;  // page.css
+extern const std::string_view kCoverageStyle;  // the files in page/
+extern const std::string_view kCoverageScript;
 
 namespace {
 
@@ -39,7 +45,7 @@ class HtmlWriter {
                                   : fmt::format("Coverage of {}", LastPart(main->counts->id.path));
     WritePage({.title = title,
                .styles = {kCommonStyle, kListingStyle, kCoverageStyle},
-               .scripts = {},
+               .scripts = {kThemeScript, kSearchScript, kCoverageScript},
                .write_body = [&] { WriteBody(title, main); },
                .write_data = {}},
               sink_);
@@ -49,11 +55,51 @@ class HtmlWriter {
   std::string& out() { return sink_.buffer(); }
 
   void WriteBody(const std::string& title, const ObjectCoverage* main) {
-    out() += "<h1>" + Xml(title) + "</h1>\n";
-    if (main != nullptr) WriteSentence(*main);
-    WriteObjects();
-    WriteFiles();
+    out() += fmt::format(
+        "<header><h1>{}</h1>\n"
+        "<input id=search type=search placeholder=\"search a file or function ( / )\" "
+        "aria-label=\"search a file or function\">\n<span id=found role=status></span>\n"
+        "<button id=previous>previous (p)</button><button id=next>next uncovered (n)</button>"
+        "<button id=theme>dark / light</button></header>\n",
+        Xml(title));
+    if (main != nullptr) {
+      WriteSentence(*main);
+      AppendOverview(main->shares, out());
+    }
+    std::vector<CoveredFile> files = BySource(report_);
+    const size_t own = OwnFirst(main, files);
+    WriteFileTables(files, own);
+    AppendDirectoryTable(report_, files, out());
+    AppendObjectTable(report_, out());
+    WriteFiles(files, own);
     WriteFunctions();
+  }
+
+  // Puts the files of the program's own source first. Returns how many there are: those of its
+  // lines that were not installed with a compiler or library.
+  size_t OwnFirst(const ObjectCoverage* main, std::vector<CoveredFile>& files) const {
+    std::set<uint32_t> of_main;
+    if (main != nullptr)
+      for (const LineCoverage& line : main->lines) of_main.insert(line.at.file);
+    const auto others = std::ranges::stable_partition(files, [&](const CoveredFile& file) {
+      const std::string& name = report_.files[file.file];
+      return of_main.contains(file.file) && !name.starts_with("/usr/include/") &&
+             !name.starts_with("/usr/lib/");
+    });
+    return files.size() - others.size();
+  }
+
+  void WriteFileTables(std::span<const CoveredFile> files, size_t own) {
+    if (files.empty()) return;
+    if (own != 0) {
+      out() += "<h2>Files</h2>\n";
+      AppendFileTable(report_, files.first(own), out());
+    }
+    if (own == files.size()) return;
+    out() += fmt::format("<details class=object{}><summary>{} of libraries</summary>\n",
+                         own == 0 ? " open" : "", Counted(files.size() - own, "file"));
+    AppendFileTable(report_, files.subspan(own), out());
+    out() += "</details>\n";
   }
 
   void WriteSentence(const ObjectCoverage& main) {
@@ -67,55 +113,46 @@ class HtmlWriter {
         "<span class=n>never</span> <span class=u>not known: trace was lost</span></p>\n");
   }
 
-  void WriteObjects() {
-    out() +=
-        "<h2>Objects</h2>\n<table><tr><th>functions<th>blocks<th>branches<th>instructions"
-        "<th>lines<th>object</tr>\n";
-    for (const ObjectCoverage& object : report_.objects) WriteRow(object.shares, object);
-    out() += "</table>\n";
-  }
-
-  void WriteRow(const CoverageShares& shares, const ObjectCoverage& object) {
-    out() += fmt::format("<tr><td>{} {}<td>{}<td>{}<td>{}<td>{} {}<td>{}</tr>\n",
-                         PercentOf(shares.functions), FractionOf(shares.functions),
-                         PercentOf(shares.blocks), PercentOf(shares.branches),
-                         PercentOf(shares.instructions), PercentOf(shares.lines),
-                         FractionOf(shares.lines), Xml(object.counts->id.path));
-  }
-
-  void WriteFiles() {
-    const std::vector<CoveredFile> files = BySource(report_);
+  void WriteFiles(const std::vector<CoveredFile>& files, size_t own) {
     if (files.empty()) return;
-    WriteDirectories(files);
     out() += "<h2>Source</h2>\n";
     for (const CoveredFile& file : files) {
-      out() += fmt::format("<details><summary>{} ({} lines) {}</summary>\n",
-                           PercentOf(file.shares.lines), FractionOf(file.shares.lines),
-                           Xml(report_.files[file.file]));
+      const std::string name = Xml(report_.files[file.file]);
+      out() += fmt::format(
+          "<details id={}{} data-name=\"{}{}\"><summary>{} ({} lines) {}</summary>\n",
+          FileAnchor(file.file), &file < &files[0] + own ? " class=own" : "", name,
+          FunctionNames(file), PercentOf(file.shares.lines), FractionOf(file.shares.lines), name);
+      WriteFunctionLinks(file);
       WriteSource(file);
       out() += "</details>\n";
       sink_.Commit();
     }
   }
 
-  void WriteDirectories(const std::vector<CoveredFile>& files) {
-    const std::vector<CoveredDirectory> directories = ByDirectory(report_, files);
-    if (directories.size() < 2) return;
-    out() +=
-        "<h2>Directories</h2>\n<table><tr><th>lines<th>functions<th>branches<th>files"
-        "<th>directory</tr>\n";
-    for (const CoveredDirectory& each : directories)
-      out() +=
-          fmt::format("<tr><td>{} {}<td>{}<td>{}<td>{}<td>{}</tr>\n", PercentOf(each.shares.lines),
-                      FractionOf(each.shares.lines), PercentOf(each.shares.functions),
-                      PercentOf(each.shares.branches), each.files, Xml(each.name));
+  // The names that a search finds the file by.
+  static std::string FunctionNames(const CoveredFile& file) {
+    std::string names;
+    for (const CoveredFunction& function : file.functions) names += ' ' + Xml(function.name);
+    return names;
+  }
+
+  // Each function leads to its line.
+  void WriteFunctionLinks(const CoveredFile& file) {
+    if (file.functions.empty()) return;
+    out() += "<table class=sorts><tr><th>calls<th>line<th>function</tr>\n";
+    for (const CoveredFunction& function : file.functions)
+      out() += fmt::format("<tr class={}><td>{}<td>{}<td><a href=\"#{}\">{}</a></tr>\n",
+                           HtmlClassOf(function.state, false),
+                           CountWords(function.entries, function.state), function.line,
+                           LineAnchor(file.file, function.line), Xml(function.name));
     out() += "</table>\n";
-    sink_.Commit();
   }
 
   void WriteSource(const CoveredFile& file) {
     const std::vector<std::string>& text = sources_.Lines(report_.files[file.file]);
-    out() += "<pre>";
+    std::set<uint32_t> begins;  // of functions: what leads to a line needs an id there
+    for (const CoveredFunction& function : file.functions) begins.insert(function.line);
+    out() += "<pre class=source>";
     size_t next = 0;
     const size_t last =
         std::max<size_t>(text.size(), file.lines.empty() ? 0 : file.lines.back().line);
@@ -123,14 +160,24 @@ class HtmlWriter {
       const CoveredLine* line = nullptr;
       if (next < file.lines.size() && file.lines[next].line == number) line = &file.lines[next++];
       if (line == nullptr && number > text.size()) continue;  // of a file that is not there
-      WriteLine(number, line, number <= text.size() ? text[number - 1] : std::string());
+      const auto at = static_cast<uint32_t>(number);
+      const std::string id =
+          begins.contains(at) ? fmt::format(" id={}", LineAnchor(file.file, at)) : std::string();
+      WriteLine({number, id, number <= text.size() ? text[number - 1] : std::string()}, line);
     }
     out() += "</pre>\n";
   }
 
-  void WriteLine(size_t number, const CoveredLine* line, const std::string& text) {
+  struct TextLine {
+    size_t number = 0;
+    std::string id;  // as an attribute; empty: nothing leads to the line
+    std::string text;
+  };
+
+  void WriteLine(const TextLine& at, const CoveredLine* line) {
     if (line == nullptr) {
-      out() += fmt::format("<span>{:>12} {:>6}  {}</span>", "", number, XmlSource(text));
+      out() +=
+          fmt::format("<span{}>{:>12} {:>6}  {}</span>", at.id, "", at.number, XmlSource(at.text));
       return;
     }
     std::string branches;
@@ -140,9 +187,9 @@ class HtmlWriter {
       const std::string words = BranchWords(branch.taken, branch.not_taken);
       if (!words.empty()) branches += (branches.empty() ? "   \u2192 " : "; ") + words;
     }
-    out() +=
-        fmt::format("<span class={}>{:>12} {:>6}  {}{}</span>", HtmlClassOf(line->state, one_way),
-                    CountWords(line->times, line->state), number, XmlSource(text), branches);
+    out() += fmt::format(
+        "<span class={}{}>{:>12} {:>6}  {}{}</span>", HtmlClassOf(line->state, one_way), at.id,
+        CountWords(line->times, line->state), at.number, XmlSource(at.text), branches);
     WriteCopies(*line);
   }
 
@@ -166,11 +213,19 @@ class HtmlWriter {
     for (const ObjectCoverage& object : report_.objects) {
       // All of a library's code would make the page large, and tell nothing of one that never ran.
       if (object.functions.empty() || object.shares.instructions.executed == 0) continue;
-      out() += fmt::format("<details><summary>{} {}</summary>\n",
+      out() += fmt::format("<details class=object><summary>{} {}</summary>\n",
                            FractionOf(object.shares.functions), Xml(object.counts->id.path));
       for (const FunctionCoverage& function : object.functions) WriteFunction(object, function);
       out() += "</details>\n";
     }
+  }
+
+  // A link to where the function begins in its source, if that is known.
+  std::string SourceLink(const FunctionCoverage& function) const {
+    if (function.at.line == 0) return {};
+    return fmt::format(", <a href=\"#{}\">{}:{}</a>",
+                       LineAnchor(function.at.file, function.at.line),
+                       Xml(LastPart(report_.files[function.at.file])), function.at.line);
   }
 
   void WriteFunction(const ObjectCoverage& object, const FunctionCoverage& function) {
@@ -178,16 +233,16 @@ class HtmlWriter {
     const std::string name = code.name.empty() ? FunctionWords(code) : Xml(code.name);
     const char* const color = HtmlClassOf(function.state, false);
     if (function.state != Executed::kYes) {
-      out() += fmt::format("<div class={}>{} ({} bytes)</div>\n", color, name,
-                           object.Code(function).code_bytes);
+      out() += fmt::format("<div class={} data-name=\"{}\">{} ({} bytes){}</div>\n", color, name,
+                           name, object.Code(function).code_bytes, SourceLink(function));
       sink_.Commit();
       return;
     }
     out() += fmt::format(
-        "<details><summary>{} \u00d7{}: {} of its instructions, {} of its branch directions"
-        "</summary>",
-        name, function.entries, PercentOf(function.shares.instructions),
-        PercentOf(function.shares.branches));
+        "<details data-name=\"{}\"><summary>{} \u00d7{}: {} of its instructions, {} of its branch "
+        "directions{}</summary>",
+        name, name, function.entries, PercentOf(function.shares.instructions),
+        PercentOf(function.shares.branches), SourceLink(function));
     AppendHtmlFunction(report_, object, function, sources_, out());
     out() += "</details>\n";
     sink_.Commit();

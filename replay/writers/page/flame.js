@@ -26,10 +26,11 @@ function firstIn(row, calls, time) {
 }
 
 // Draws the calls that begin in the time that is shown, and of those in one pixel the first.
-// `look`: functions ({name, match} each), colors {of, front, mark}, selected (a call's number or null).
+// `look`: functions ({name, match} each), colors {of, front, mark}, selected (a call's number or null), dims (whether
+// calls of functions without a match are faint).
 function drawCalls(view, row, calls, y, high, look) {
   const { context, state, left, width } = view;
-  const { functions, colors, selected } = look;
+  const { functions, colors, selected, dims } = look;
   const end = state.begin + state.length;
   const pixel = view.pixel();
   for (let i = firstIn(row, calls, state.begin); i < row.length;) {
@@ -38,6 +39,7 @@ function drawCalls(view, row, calls, y, high, look) {
     const x = Math.max(view.xOf(calls.begin[call]), left);
     const right = Math.min(view.xOf(calls.begin[call] + calls.duration[call]), width);
     const fn = calls.fn[call];
+    context.globalAlpha = dims && !functions[fn].match ? 0.2 : 1;
     context.fillStyle = colors.of[fn];
     const wide = Math.max(right - x, 0.7);
     context.fillRect(x, y, wide > 3 ? wide - 1 : wide, high - 1);
@@ -49,6 +51,7 @@ function drawCalls(view, row, calls, y, high, look) {
       context.fillStyle = colors.front;
       drawText(context, functions[fn].name, x + 3, y + high - 5, wide - 5);
     }
+    context.globalAlpha = 1;
     if (selected === call) {
       context.strokeStyle = colors.mark;
       context.lineWidth = 2;

@@ -22,6 +22,7 @@ extern const std::string_view kThemeScript;    // dark or light, and colours for
 extern const std::string_view kNumbersScript;  // numbers as words
 extern const std::string_view kSearchScript;   // a field to search in, and keys
 extern const std::string_view kZoomScript;     // a canvas of time that zooms and moves
+extern const std::string_view kMinimapScript;  // all of the time, small
 extern const std::string_view kStripScript;    // a line of colours in it
 extern const std::string_view kFlameScript;    // a tree of calls in it
 

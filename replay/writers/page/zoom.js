@@ -5,14 +5,17 @@
 //   draw()   draws all                                  at(x, y)  what lies there, or null
 //   click(hit), open(hit): a click, a double click      hover(event, hit): the mouse moved
 //   wheel_needs  if given: without this key ('ctrlKey') the wheel scrolls the page
-// Returns the view: `state` {begin, length, top} is what is shown; the page may keep more in it.
+//   mark(from, to, done)  if given: shift and drag chose this span of time; done: the button was released
+// Returns the view: `state` {begin, length, top} is what is shown; the page may keep more in it. back() returns to what
+// was shown before the last zoom, move or jump.
 function zoomable(canvas, options) {
   const { left } = options;
   let { whole, least } = options;
   const context = canvas.getContext('2d');
   const view = { context, left, width: 0, height: 0, state: { begin: 0, length: whole, top: 0 } };
   const { state } = view;
-  let pending = false, drag = null;
+  let pending = false, drag = null, changed = -Infinity;
+  const before = [];  // what was shown earlier, the latest last
 
   view.xOf = (time) => left + (time - state.begin) / state.length * (view.width - left);
   view.timeOf = (x) => state.begin + (x - left) / (view.width - left) * state.length;
@@ -20,11 +23,27 @@ function zoomable(canvas, options) {
   view.redraw = () => {
     if (!pending) requestAnimationFrame(() => {
       pending = false;
-      options.draw();
+      if (view.width > left) options.draw();  // a hidden canvas has no width
     });
     pending = true;
   };
+  // Movements that follow each other soon are one for back().
+  const remember = () => {
+    const now = performance.now(), last = before.at(-1), { begin, length, top } = state;
+    if (now - changed > 500 && !(last && last.begin === begin && last.length === length && last.top === top))
+      before.push({ begin, length, top });
+    if (before.length > 200) before.shift();
+    changed = now;
+  };
+  view.back = () => {
+    const last = before.pop();
+    if (!last) return;
+    Object.assign(state, last);
+    changed = -Infinity;
+    view.redraw();
+  };
   view.show = (begin, length) => {
+    remember();
     state.length = Math.min(Math.max(length, Math.min(least, whole)), whole);
     state.begin = Math.min(Math.max(begin, 0), whole - state.length);
     view.redraw();
@@ -38,6 +57,11 @@ function zoomable(canvas, options) {
   view.scroll = (by) => {
     state.top = Math.min(Math.max(state.top + by, 0), Math.max(options.bottom - view.height, 0));
     view.redraw();
+  };
+  // Tells how far one can scroll, after the page has laid out anew what it shows.
+  view.reach = (bottom) => {
+    options.bottom = bottom;
+    state.top = Math.min(Math.max(state.top, 0), Math.max(bottom - view.height, 0));
   };
   // Shows all of another span of time, with as much to scroll through.
   view.span = (of, bottom) => {
@@ -65,17 +89,24 @@ function zoomable(canvas, options) {
   canvas.addEventListener('pointerdown', (event) => {
     canvas.setPointerCapture(event.pointerId);
     drag = { x: event.offsetX, y: event.offsetY, begin: state.begin, top: state.top, moved: false };
+    drag.marks = options.mark && event.shiftKey && event.offsetX >= left;
   });
+  function mark(event, done) {
+    const ends = [drag.x, event.offsetX].map((x) => Math.min(Math.max(view.timeOf(x), state.begin), state.begin + state.length));
+    options.mark(Math.min(...ends), Math.max(...ends), done);
+  }
   canvas.addEventListener('pointermove', (event) => {
     if (!drag) return options.hover(event, options.at(event.offsetX, event.offsetY));
     const dx = event.offsetX - drag.x, dy = event.offsetY - drag.y;
     if (Math.abs(dx) + Math.abs(dy) > 3) drag.moved = true;
     if (!drag.moved) return;
     options.hover(event, null);
+    if (drag.marks) return mark(event, false);
     view.show(drag.begin - dx * view.pixel(), state.length);
     view.scroll(drag.top - dy - state.top);
   });
   canvas.addEventListener('pointerup', (event) => {
+    if (drag && drag.moved && drag.marks) mark(event, true);
     if (drag && !drag.moved) options.click(options.at(event.offsetX, event.offsetY));
     drag = null;
   });
@@ -92,7 +123,7 @@ function zoomable(canvas, options) {
     canvas.width = view.width * ratio;
     canvas.height = view.height * ratio;
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
-    view.show(state.begin, state.length);
+    view.redraw();
   }
   // The page calls it once it can draw.
   view.start = () => {
@@ -122,19 +153,20 @@ function clean({ context, width, height }, colors) {
   context.font = '11px system-ui, sans-serif';
 }
 
-// Round times along the upper edge, in its first `high` pixels, with a line down from each.
-function drawTimes(view, high, colors, duration) {
+// Round times along the upper edge, in its first `high` pixels, with a line down from each. wordsOf(time, step) returns
+// the words of a time, where the next one is `step` away.
+function drawTimes(view, high, colors, duration, wordsOf = (time) => '+' + duration(time)) {
   const { context, state, width, height } = view;
   context.fillStyle = colors.back;
   context.fillRect(0, 0, width, high);
   context.fillStyle = colors.faint;
   context.strokeStyle = colors.line;
   context.lineWidth = 1;
-  const LABEL = 76;  // pixels
+  const LABEL = Math.max(76, context.measureText(wordsOf(state.begin, state.length / 10)).width + 12);  // pixels
   const least = Math.max(LABEL * view.pixel(), 1), ten = Math.pow(10, Math.floor(Math.log10(least)));
   const step = ten * [1, 2, 5, 10].find((times) => times * ten >= least * 0.999);
   for (let at = Math.ceil(state.begin / step) * step; at <= state.begin + state.length; at += step) {
-    const x = view.xOf(at), words = '+' + duration(at);
+    const x = view.xOf(at), words = wordsOf(at, step);
     context.beginPath();
     context.moveTo(x, high - 4);
     context.lineTo(x, height);

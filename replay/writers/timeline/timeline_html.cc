@@ -13,6 +13,9 @@ namespace flowback {
 
 extern const std::string_view kTimelineStyle;  // the files in page/
 extern const std::string_view kTimelineBody;
+extern const std::string_view kTimelineFiguresScript;
+extern const std::string_view kTimelineSumsScript;
+extern const std::string_view kTimelineFlameScript;
 extern const std::string_view kTimelineScript;
 
 namespace {
@@ -28,7 +31,9 @@ class PageWriter {
     WritePage({.title = "flowback timeline",
                .styles = {kCommonStyle, kFiguresStyle, kTipStyle, kTimelineStyle},
                .scripts = {kThemeScript, kNumbersScript, kTipScript, kSearchScript, kFiguresScript,
-                           kZoomScript, kStripScript, kFlameScript, kTimelineScript},
+                           kZoomScript, kMinimapScript, kStripScript, kFlameScript,
+                           kTimelineFiguresScript, kTimelineSumsScript, kTimelineFlameScript,
+                           kTimelineScript},
                .write_body = [&] { sink_.Write(kTimelineBody); },
                .write_data = [&] { WriteData(); }},
               sink_);
@@ -44,9 +49,10 @@ class PageWriter {
 
   void WriteData() {
     const Timeline& timeline = *view_.timeline;
-    out() += fmt::format("{{\"title\":{},\"ns\":{},\"begin\":{},\"end\":{},\n",
-                         QuotedInScript(NameWords(view_.input, 200)), timeline.nanoseconds,
-                         timeline.begin, timeline.end);
+    out() += fmt::format(
+        "{{\"title\":{},\"ns\":{},\"emulated\":{},\"begin\":{},\"end\":{},\"moment\":\"{}\",\n",
+        QuotedInScript(NameWords(view_.input, 200)), timeline.nanoseconds, timeline.emulated,
+        timeline.begin, timeline.end, timeline.begin);
     const std::vector<std::string> said = Sentences(view_);
     Array("said", said.size(), [&](size_t i) { return QuotedInScript(said[i]); });
     out() += ",\n";
@@ -55,6 +61,7 @@ class PageWriter {
     Array("functions", timeline.functions.size(), [&](size_t i) { return Function(i); });
     out() += ",\n";
     if (view_.waits != nullptr) WriteSites();
+    WritePaths();
     out() += "\"threads\":[";
     bool first = true;
     for (const ThreadTimeline* thread : ByLife(timeline)) {
@@ -65,6 +72,28 @@ class PageWriter {
       sink_.Commit();
     }
     out() += "]}\n";
+  }
+
+  // The call paths of all threads, for the flame graph.
+  void WritePaths() {
+    const std::vector<CallPath>& paths = view_.timeline->paths;
+    const auto column = [&](std::string_view key, auto value) {
+      Array(key, paths.size(), [&](size_t i) { return std::to_string(value(paths[i])); });
+    };
+    out() += "\"paths\":{";
+    column("parent", [](const CallPath& path) { return path.parent; });
+    out() += ',';
+    column("fn", [](const CallPath& path) {
+      return path.function == CallPath::kNoFunction ? int64_t{-1} : int64_t{path.function};
+    });
+    out() += ',';
+    column("time", [](const CallPath& path) { return path.sums.total; });
+    out() += ',';
+    column("instructions", [](const CallPath& path) { return path.sums.instructions; });
+    out() += ',';
+    column("calls", [](const CallPath& path) { return path.sums.count; });
+    out() += "},\n";
+    sink_.Commit();
   }
 
   static std::string Cpu(const CpuStrip& cpu) {
