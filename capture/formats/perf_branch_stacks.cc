@@ -128,12 +128,12 @@ std::vector<BranchRecord> BranchStackCollector::Owner::TakeRecords() {
 }
 
 RepeatedStacks BranchStackCollector::Owner::Repeat(std::span<const BranchRecord> sorted) const {
-  RepeatedStacks repeated;
+  RepeatedStacks result;
   for (const Stack& stack : stacks) {
-    repeated.Add(sorted.first(stack.count), stack.times);
+    result.Add(sorted.first(stack.count), stack.times);
     sorted = sorted.subspan(stack.count);
   }
-  return repeated;
+  return result;
 }
 
 // There may be very many threads with a few stacks each, and the system gives a process some ten

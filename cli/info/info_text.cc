@@ -226,8 +226,8 @@ void PrintInfoText(const InfoReport& report, Output& output) {
   if (const std::string why = NeverWatched(report.opened->recording()); !why.empty()) {
     AppendField(out, "branch trace", "none: " + why);
     out += fmt::format("  try: {}\n", kSpanRemedy);
-  } else if (const std::string_view why = report.opened->source().WhyNoFlow(); !why.empty()) {
-    AppendField(out, "branch trace", fmt::format("none: {}", why));
+  } else if (const std::string_view none = report.opened->source().WhyNoFlow(); !none.empty()) {
+    AppendField(out, "branch trace", fmt::format("none: {}", none));
     for (const TraceSetting& setting : report.opened->source().Settings())
       if (!setting.name.empty())
         AppendField(out, std::string(setting.name.substr(0, setting.name.find(':'))), setting.text);

@@ -11,10 +11,10 @@ namespace {
 
 // Identifies a line, or a function of an object if no line is known.
 struct LineKey {
-  std::string_view file;
+  std::string_view file{};
   uint32_t line = 0;
-  std::string_view function;  // both only of code without a line
-  std::string_view object;
+  std::string_view function{};  // both only of code without a line
+  std::string_view object{};
 
   friend auto operator<=>(const LineKey&, const LineKey&) = default;
 };
