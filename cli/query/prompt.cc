@@ -2,6 +2,7 @@
 #include "cli/query/prompt.h"
 
 #include <editline/readline.h>
+#include <signal.h>
 #include <strings.h>
 
 #include <cstdlib>
@@ -39,19 +40,35 @@ char** Complete(const char* text, int, int) {
   return rl_completion_matches(text, NextWord);
 }
 
+// Set by the signal handler.
+volatile sig_atomic_t interrupts = 0;
+
 }  // namespace
 
-SqlPrompt::SqlPrompt(std::vector<std::string> words) {
+struct SqlPrompt::OldAction {
+  struct sigaction action{};
+};
+
+SqlPrompt::SqlPrompt(std::vector<std::string> words) : old_(std::make_unique<OldAction>()) {
+  struct sigaction noted{};
+  noted.sa_handler = [](int) { interrupts = 1; };
+  sigaction(SIGINT, &noted, &old_->action);
   CompletionWords() = std::move(words);
   rl_readline_name = "flowback";
   using_history();
   rl_attempted_completion_function = Complete;
 }
 
-SqlPrompt::~SqlPrompt() { CompletionWords().clear(); }
+SqlPrompt::~SqlPrompt() {
+  sigaction(SIGINT, &old_->action, nullptr);
+  CompletionWords().clear();
+}
+
+bool SqlPrompt::is_interrupted() const { return interrupts != 0; }
 
 std::optional<std::string> SqlPrompt::Read(const char* prompt) {
   const std::unique_ptr<char, FreeText> line(readline(prompt));
+  interrupts = 0;
   if (line == nullptr) return std::nullopt;
   return std::string(line.get());
 }

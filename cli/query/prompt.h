@@ -2,6 +2,7 @@
 // Asks a person at a terminal for SQL, line by line.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -20,8 +21,14 @@ class SqlPrompt {
 
   // Returns the next line. Empty: the person has ended the input.
   std::optional<std::string> Read(const char* prompt);
+  // Whether the person has pressed Ctrl-C since the last call of Read.
+  bool is_interrupted() const;
   // Keeps a statement to be called back.
   void Remember(const std::string& statement);
+
+ private:
+  struct OldAction;
+  std::unique_ptr<OldAction> old_;  // what Ctrl-C did before
 };
 
 }  // namespace flowback::cli

@@ -97,6 +97,7 @@ Status QueryJob::RunOne(Query& query, Output& output) {
 
 Status QueryJob::AskForText(Output& output) {
   SqlPrompt prompt(QueryDatabase::Words());
+  database_->StopWhen([&prompt] { return prompt.is_interrupted(); });
   std::string sql;
   while (!output.closed()) {
     const std::optional<std::string> line = prompt.Read(sql.empty() ? "flowback> " : "     ...> ");
@@ -114,6 +115,7 @@ Status QueryJob::AskForText(Output& output) {
     if (Status status = RunText(std::exchange(sql, {}), output); !status) Report(status.error());
     output.Flush();
   }
+  database_->StopWhen({});
   return {};
 }
 

@@ -20,7 +20,9 @@ constexpr std::string_view kTimes =
 constexpr std::string_view kAddresses =
     "Addresses are integers with a sign: printf('%x', ip) prints them as other commands do.";
 constexpr std::string_view kLimits =
-    "Comparisons with columns that have a * limit what is decoded: of times, threads, functions.";
+    "Comparisons with columns that have a * limit the scan: times and threads limit what is "
+    "decoded, "
+    "functions the rows that are made.";
 
 std::string_view TypeWord(QueryColumn::Type type) {
   switch (type) {

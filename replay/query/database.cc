@@ -30,6 +30,7 @@ class QueryDatabase::Impl {
 
   sqlite3* database = nullptr;
   QueryContext context;
+  std::function<bool()> stop;
 };
 
 namespace {
@@ -123,6 +124,12 @@ std::vector<std::string> QueryDatabase::Words() {
   return words;
 }
 
-void QueryDatabase::Interrupt() { sqlite3_interrupt(impl_->database); }
+void QueryDatabase::StopWhen(std::function<bool()> stop) {
+  constexpr int kSteps = 10000;  // of SQLite's machine: some microseconds each
+  impl_->stop = std::move(stop);
+  if (impl_->stop == nullptr) return sqlite3_progress_handler(impl_->database, 0, nullptr, nullptr);
+  const auto ask = [](void* impl) { return static_cast<Impl*>(impl)->stop() ? 1 : 0; };
+  sqlite3_progress_handler(impl_->database, kSteps, ask, impl_.get());
+}
 
 }  // namespace flowback

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -63,8 +64,8 @@ class QueryDatabase {
   static bool IsComplete(const std::string& sql);
   // Words that may stand in a statement: keywords, tables, columns and functions.
   static std::vector<std::string> Words();
-  // Ends the statement that runs with an error. Any thread and a signal handler may call it.
-  void Interrupt();
+  // Asks `stop` now and then while statements run: true ends the one that runs with an error.
+  void StopWhen(std::function<bool()> stop);
 
  private:
   class Impl;

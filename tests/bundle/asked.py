@@ -23,6 +23,7 @@ COMMANDS = [
     ["branches", "{}", "--annotate", "add"],
     ["export", "{}", "--to", "autofdo", "--object", "program"],
     ["export", "{}", "--to", "brstack"],
+    ["query", "{}", "SELECT function, calls FROM functions; SELECT function, ip, source(ip) FROM calls"],
 ]
 
 

@@ -2,11 +2,13 @@
 # SPDX-License-Identifier: MIT
 """prompt_test.py PROGRAM PROJECT: `query` at a terminal."""
 
+import fcntl
 import os
 import pty
 import re
 import select
 import subprocess
+import termios
 import time
 import unittest
 
@@ -21,6 +23,7 @@ class Terminal:
         self.terminal, other = pty.openpty()
         self.text = ""
         self.program = subprocess.Popen(words, stdin=other, stdout=other, stderr=other, close_fds=True,
+                                        start_new_session=True, preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
                                         env={**os.environ, "FLOWBACK_CACHE": folder, "TERM": "vt100", "PAGER": "cat",
                                              "COLUMNS": "120", "NO_COLOR": "1"})
         os.close(other)
@@ -73,6 +76,18 @@ class Prompt(asked.Asking):
         terminal.type("SELECT count(*) AS n FROM calls WHERE function = 'Deep';\n")
         terminal.wait_for(r"│ +346 +│")
         terminal.wait_for("flowback> ")
+        terminal.type(".quit\n")
+        self.assertEqual(terminal.end(), 0)
+
+    def test_an_endless_statement_can_be_stopped(self):
+        terminal = self.start()
+        terminal.type("WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT max(x) FROM n;\n")
+        terminal.wait_for(r"FROM n;\r?\n")
+        time.sleep(0.3)
+        terminal.type("\x03")
+        terminal.wait_for("interrupted")
+        terminal.type("SELECT 6 AS n;\n")
+        terminal.wait_for(r"│ +6 +│")
         terminal.type(".quit\n")
         self.assertEqual(terminal.end(), 0)
 

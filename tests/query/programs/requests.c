@@ -39,7 +39,7 @@ __attribute__((noinline)) uint64_t Request(uint64_t state, int number) {
 
 void* Serve(void* seed) {
   uint64_t state = (uintptr_t)seed;
-  for (int number = 0; number < 3000; ++number) state = Request(state, number);
+  for (int number = 0; number < 1800; ++number) state = Request(state, number);
   sum = sum + state;
   return NULL;
 }
