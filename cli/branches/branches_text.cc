@@ -8,6 +8,7 @@
 #include "cli/branches/place_text.h"
 #include "cli/listing/flow_printer.h"
 #include "replay/branches/branch_ranks.h"
+#include "replay/writers/text/counted.h"
 
 namespace flowback::cli {
 namespace {
@@ -38,9 +39,10 @@ class TextWriter {
       out_ += "No branch was executed in what was decoded.\n";
       return;
     }
-    out_ += fmt::format("The hottest branch is {}: executed {} times{}, taken {} of them.\n",
-                        NameOf(*hottest), hottest->executed(),
-                        view_.samples() ? " in the samples" : "", hottest->taken.times);
+    out_ +=
+        fmt::format("The hottest branch is {}: executed {} times{}, taken {} of them.\n",
+                    NameOf(*hottest), GroupedDigits(hottest->executed()),
+                    view_.samples() ? " in the samples" : "", GroupedDigits(hottest->taken.times));
     WritePrediction(first(BranchRank::kMispredicted));
     if (view_.emulated())
       out_ += "The recording is emulated: cycles are the emulator's, and are not shown.\n";
@@ -60,7 +62,8 @@ class TextWriter {
     for (const BranchSum& sum : view_.report.branches) told += sum.taken.right + sum.taken.wrong;
     if (worst != nullptr)
       out_ += fmt::format("Predicted wrongly most often: {}, {} of {} ({}).\n", NameOf(*worst),
-                          worst->taken.wrong, worst->taken.right + worst->taken.wrong,
+                          GroupedDigits(worst->taken.wrong),
+                          GroupedDigits(worst->taken.right + worst->taken.wrong),
                           Share(worst->taken.wrong, worst->taken.right + worst->taken.wrong));
     else
       out_ += told == 0 ? "Whether branches were predicted is not recorded.\n"

@@ -69,7 +69,7 @@ class OddCalls(unittest.TestCase):
 
     def test_one_instance(self):
         said, problems = self.says("plain", "odd::once")
-        self.assertRegex(said, r"There is only one whole call of odd::once \(\d+ instructions\): nothing to compare it with\.")
+        self.assertRegex(said, r"There is only one whole call of odd::once \([\d,]+ instructions\): nothing to compare it with\.")
         self.assertEqual(problems, "")
 
     def test_scope_left_out(self):
@@ -78,7 +78,7 @@ class OddCalls(unittest.TestCase):
 
     def test_all_equal(self):
         said, _ = self.says("plain", "equal")
-        self.assertRegex(said, r"None of 50 calls of equal stands out: all executed \d+ instructions\.")
+        self.assertRegex(said, r"None of 50 calls of equal stands out: all executed [\d,]+ instructions\.")
 
     def test_never_returns(self):
         said, _ = self.says("plain", "event_loop")

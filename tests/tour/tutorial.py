@@ -14,6 +14,7 @@ import sys
 import tempfile
 
 LIMIT_SECONDS = 120
+NUMBER = r"\d+(?:,\d{3})*"
 BLOCK = re.compile(r"^```\n(.*?)^```$", re.M | re.S)
 
 
@@ -35,8 +36,8 @@ def shape(expected):
             words.append(r"(?:\S+ )*?")
             continue
         pattern = "".join(
-            r"0x[0-9a-f]+" if re.fullmatch(r"0x[0-9a-f]+", part) else r"\d+" if part.isdigit() else re.escape(part)
-            for part in re.findall(r"0x[0-9a-f]+|\d+|\D", word)
+            r"0x[0-9a-f]+" if part.startswith("0x") else NUMBER if part[0].isdigit() else re.escape(part)
+            for part in re.findall(rf"0x[0-9a-f]+|{NUMBER}|\D", word)
         )
         words.append(pattern + " ")
     return re.compile("".join(words))

@@ -15,7 +15,7 @@ namespace {
 
 std::string NumberWords(double number) {
   return number >= 9.95 || std::abs(number - std::round(number)) < 0.05
-             ? fmt::format("{:.0f}", number)
+             ? GroupedDigits(static_cast<uint64_t>(std::llround(std::max(number, 0.0))))
              : fmt::format("{:.1f}", number);
 }
 

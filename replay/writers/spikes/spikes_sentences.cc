@@ -260,12 +260,12 @@ std::string WhatMeans(const SpikesView& view) {
 }  // namespace
 
 std::string LoopSentence(const SpikesView&, const RequestLoop& loop) {
-  std::string text =
-      fmt::format("{} calls {} {} times, for {} of all instructions", ShortName(loop.caller.name),
-                  ShortName(loop.function.name), loop.calls, PercentWords(loop.share()));
+  std::string text = fmt::format("{} calls {} {} times, for {} of all instructions",
+                                 ShortName(loop.caller.name), ShortName(loop.function.name),
+                                 GroupedDigits(loop.calls), PercentWords(loop.share()));
   if (loop.waits_between() && loop.wait)
-    text += fmt::format(", and waits {} times meanwhile, mostly in the system call {}", loop.waits,
-                        LinuxCallName(*loop.wait, loop.wait_abi));
+    text += fmt::format(", and waits {} times meanwhile, mostly in the system call {}",
+                        GroupedDigits(loop.waits), LinuxCallName(*loop.wait, loop.wait_abi));
   return text;
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "replay/writers/spikes/spikes_view.h"
+#include "replay/writers/text/counted.h"
 #include "replay/writers/text/wrapped.h"
 #include "replay/writers/timeline/timeline_view.h"
 #include "replay/writers/writers.h"
@@ -33,8 +34,9 @@ void AppendOutlier(const SpikesView& view, size_t rank, std::string& out) {
     out += fmt::format(", from {}: {}", MomentWords(instance.begin.time, view.report->nanoseconds),
                        DurationWords(instance.time(), view.report->nanoseconds));
   if (instance.cycles != 0) out += fmt::format(", {} cycles", instance.cycles);
-  out += fmt::format(", {} instructions; {} more than the median\n", instance.instructions,
-                     MeasureWords(view, outlier.causes.extra));
+  out +=
+      fmt::format(", {} instructions; {} more than the median\n",
+                  GroupedDigits(instance.instructions), MeasureWords(view, outlier.causes.extra));
   for (const std::string& sentence :
        {OutlierSentence(view, outlier), PartingSentence(view, outlier)})
     out += "  " + Wrapped(sentence, 4, view.width - 2) + '\n';

@@ -5,6 +5,7 @@
 
 #include "base/linux_call_names.h"
 #include "replay/writers/spikes/spikes_view.h"
+#include "replay/writers/text/counted.h"
 #include "replay/writers/timeline/timeline_view.h"
 
 namespace flowback {
@@ -20,8 +21,9 @@ std::string MeasureWords(const SpikesView& view, double value) {
   const auto whole = static_cast<uint64_t>(value < 0 ? -value : value);
   const char* const sign = value < 0 ? "-" : "";
   if (report.measure == InstanceMeasure::kInstructions)
-    return fmt::format("{}{} instructions", sign, whole);
-  if (report.measure == InstanceMeasure::kCycles) return fmt::format("{}{} cycles", sign, whole);
+    return fmt::format("{}{} instructions", sign, GroupedDigits(whole));
+  if (report.measure == InstanceMeasure::kCycles)
+    return fmt::format("{}{} cycles", sign, GroupedDigits(whole));
   return sign + DurationWords(whole, report.nanoseconds);
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "replay/writers/text/counted.h"
 #include "replay/writers/timeline/timeline_view.h"
 
 namespace flowback {
@@ -90,8 +91,8 @@ class PathPrinter {
     std::string line = fmt::format(
         "{:>8} {:>10} {:>10} {:>9} {} {:<{}}", ShareWords(view_.WeightOf(sums), all_),
         TimeOrDash(view_, sums.total), path.is_cut ? "-" : TimeOrDash(view_, sums.self.time),
-        fmt::format("{}{}", sums.count, path.at_least ? "+" : ""), IpcColumn(view_, sums.cycles),
-        "", indent);
+        GroupedDigits(sums.count) + (path.at_least ? "+" : ""), IpcColumn(view_, sums.cycles), "",
+        indent);
     if (path.is_cut) {
       out_ += line + "(cheaper paths, which were cut)\n";
       return;
@@ -128,8 +129,8 @@ void AppendFunctionProfile(const TimelineView& view, std::string& out) {
     const CallSums& sums = timeline.by_function[functions[i]];
     std::string line = fmt::format(
         "{:>8} {:>10} {:>10} {:>9} {:>13} {} ", ShareWords(view.SelfWeightOf(sums), all),
-        TimeOrDash(view, sums.self.time), TimeOrDash(view, sums.total), sums.count,
-        sums.self_instructions, IpcColumn(view, sums.self_cycles));
+        TimeOrDash(view, sums.self.time), TimeOrDash(view, sums.total), GroupedDigits(sums.count),
+        GroupedDigits(sums.self_instructions), IpcColumn(view, sums.self_cycles));
     AppendName(view, functions[i], line);
     out += line + '\n';
   }
