@@ -69,9 +69,9 @@ struct HotBlock {
 };
 
 // Where indexes are kept: a cache of the user's own, as ImageSearch::cache is, under the same rules
-// (docs/speed.md). An index there counts where it is whole, of this build of the program, and of
-// what is decoded now: recording, code and options. Whatever keeps it from being read or written is
-// no error.
+// (docs/explanation/speed.md). An index there counts where it is whole, of this build of the
+// program, and of what is decoded now: recording, code and options. Whatever keeps it from being
+// read or written is no error.
 struct IndexCache {
   std::string folder;  // empty: none is kept
   uint64_t most_bytes = uint64_t{256} << 20;

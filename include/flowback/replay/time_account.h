@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What each thread's time was: the law of conservation of time. docs/time.md defines the classes.
+// What each thread's time was: the law of conservation of time. docs/explanation/time.md defines
+// the classes.
 #pragma once
 
 #include <array>
