@@ -34,7 +34,7 @@ void AddQueryOptions(CLI::App& app, QueryOptions& options, ReaderWords&) {
       app.add_flag("--csv", options.csv, "print CSV (the default if the output is no terminal)");
   app.add_flag("--box", options.box, "print a table with lines (the default on a terminal)")
       ->excludes(csv);
-  app.footer("`flowback help query` shows twelve queries.");
+  app.footer("`flowback help sql` shows twelve queries.");
 }
 
 // A single word that names no file and has blanks, as SQL has, is SQL about perf.data.
@@ -44,7 +44,7 @@ void UnderstandOneWord(QueryOptions& options) {
   if (!options.sql.empty() || !options.script.empty()) return;
   if (input.find_first_of(" \t\n") == std::string::npos) return;
   if (std::filesystem::exists(input, ignored)) return;
-  options.sql = std::exchange(input, "perf.data");
+  options.sql = std::exchange(input, options.reader.open.raw_pt.empty() ? "perf.data" : "");
 }
 
 Error NoStatement(const std::string& where) {

@@ -2,6 +2,7 @@
 #include "replay/query/query_source.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "replay/calls/exec_times.h"
@@ -24,6 +25,7 @@ class QuerySource::Kept {
   };
   std::unique_ptr<Made> timeline;
   std::optional<KeptStacks> stacks;
+  std::set<size_t> without_stacks;  // threads whose stacks cannot be kept
 };
 
 namespace {
@@ -121,11 +123,14 @@ bool QuerySource::HasStacks(const QueriedThread& thread) {
                           std::move(cache));
   }
   if (kept_->stacks->Has(thread.number)) return true;
+  if (kept_->without_stacks.contains(thread.number)) return false;
   const ExecTimes execs(session_.recording(), session_.clock(), thread.owner->pid);
   kept_->stacks->Make(
       thread.number, {},
       {.exec_between = execs.AsFunction(), .machine = &session_.recording().machine});
-  return kept_->stacks->Has(thread.number);
+  if (kept_->stacks->Has(thread.number)) return true;
+  kept_->without_stacks.insert(thread.number);
+  return false;
 }
 
 size_t QuerySource::EnterStack(const QueriedThread& thread, size_t share, CallStack& stack) {

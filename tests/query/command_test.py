@@ -65,6 +65,17 @@ class Command(asked.Asking):
             names = next(csv.reader(io.StringIO(done.stdout)))
             self.assertEqual(names, [column["name"] for column in table["columns"]])
 
+    def test_help(self):
+        self.assertIn("SELECT function, calls", self.flowback("help", "sql").stdout)
+        self.assertIn("flowback help sql", self.flowback("help", "query").stdout)
+
+    def test_one_word_is_sql(self):
+        os.symlink(BRANCHES, f"{self.folder}/perf.data")
+        os.symlink(f"{BRANCHES}.images", f"{self.folder}/perf.data.images")
+        done = asked.subprocess.run([asked.FLOWBACK, "query", "SELECT count(*) AS n FROM images", "--no-cache"],
+                                    cwd=self.folder, capture_output=True, text=True, check=False)
+        self.assertEqual((done.returncode, done.stdout), (0, "n\n1\n"), done.stderr)
+
     def test_errors_have_a_place(self):
         message = self.refused(BRANCHES, "SELECT function,\n  nosuch FROM calls", 2, "no such column: nosuch")
         self.assertIn("at line 2, column 3", message)

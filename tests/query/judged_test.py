@@ -87,6 +87,23 @@ class Judged(asked.Asking):
                                            WHERE offset IS NOT NULL""")
             self.assertEqual(rows, [{key: total[key] for key in ("losses", "bytes_lost")}], recording)
 
+    def test_stacks_are_those_of_stack(self):
+        for recording in (BRANCHES, THREADS):
+            span = self.rows(recording, "SELECT min(begin) AS begin, max(end) AS end FROM threads")[0]
+            compared = 0
+            for part in range(5, 100, 15):
+                time = span["begin"] + (span["end"] - span["begin"]) * part // 100
+                at = f"{time // 10**9}.{time % 10**9:09}"
+                done = self.flowback("stack", recording, "--at", at, "--json")
+                for stack in (json.loads(line) for line in done.stdout.splitlines()):
+                    if not stack.get("reached") or not stack["frames"]:
+                        continue
+                    names = [frame["function"] or "[unknown]" for frame in reversed(stack["frames"])]
+                    row = self.rows(recording, f"SELECT stack_at({stack['tid']}, {time}) AS stack")[0]
+                    self.assertEqual(row["stack"], ";".join(names), (recording, part, stack["tid"]))
+                    compared += 1
+            self.assertGreater(compared, 3, recording)
+
     def test_images_are_those_of_info(self):
         for recording in ALL:
             told = self.told("info", recording)["images"]
