@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # cmake --install: program, library, headers, CMake and pkg-config packages, manual pages, documents,
-# shell completion. Other projects link flowback::flowback, which is all rooms.
+# shell completion. Other projects link flowback::flowback, which is all rooms. Each part belongs to a
+# component, of which Package.cmake makes Debian packages: program, dev or documents.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
@@ -32,14 +33,14 @@ endforeach()
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/flowback)
 install(TARGETS flowback_library ${rooms} EXPORT flowbackTargets
-        ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
-install(EXPORT flowbackTargets NAMESPACE flowback:: DESTINATION ${package_dir})
+        ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT dev)
+install(EXPORT flowbackTargets NAMESPACE flowback:: DESTINATION ${package_dir} COMPONENT dev)
 configure_package_config_file(cmake/flowbackConfig.cmake.in
   ${PROJECT_BINARY_DIR}/flowbackConfig.cmake INSTALL_DESTINATION ${package_dir})
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/flowbackConfigVersion.cmake
   COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/flowbackConfig.cmake
-              ${PROJECT_BINARY_DIR}/flowbackConfigVersion.cmake DESTINATION ${package_dir})
+              ${PROJECT_BINARY_DIR}/flowbackConfigVersion.cmake DESTINATION ${package_dir} COMPONENT dev)
 
 # The same for pkg-config: the archives refer to each other in all directions, so they are one group.
 # Libraries that are named by their path have the last part of it as their name.
@@ -69,17 +70,24 @@ set(FLOWBACK_PC_LIBS "-Wl,--start-group${archives} -Wl,--end-group ${others} -pt
 file(RELATIVE_PATH FLOWBACK_PC_PREFIX /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
 foreach(package flowback flowback_self)
   configure_file(cmake/${package}.pc.in ${PROJECT_BINARY_DIR}/${package}.pc @ONLY)
-  install(FILES ${PROJECT_BINARY_DIR}/${package}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+  install(FILES ${PROJECT_BINARY_DIR}/${package}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig
+          COMPONENT dev)
 endforeach()
 
-install(DIRECTORY include/flowback DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
+install(DIRECTORY include/flowback DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT dev
         FILES_MATCHING PATTERN *.h PATTERN *.def)
-install(TARGETS flowback RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-install(FILES LICENSE README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
-install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR} FILES_MATCHING PATTERN *.md)
-install(DIRECTORY ${PROJECT_BINARY_DIR}/man/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
-install(FILES docs/completions/flowback.bash RENAME flowback
+install(TARGETS flowback RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT program)
+install(FILES LICENSE README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT documents)
+install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT documents
+        FILES_MATCHING PATTERN *.md PATTERN *.png PATTERN *.svg PATTERN man EXCLUDE
+        PATTERN completions EXCLUDE)
+install(DIRECTORY ${PROJECT_BINARY_DIR}/man/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT program)
+install(FILES docs/completions/flowback.bash RENAME flowback COMPONENT program
         DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+install(FILES docs/completions/flowback.zsh RENAME _flowback COMPONENT program
+        DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions)
+install(FILES docs/completions/flowback.fish COMPONENT program
+        DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
 
 add_custom_target(flowback_installed DEPENDS flowback manual_pages)
 add_dependencies(flowback_installed ${rooms})

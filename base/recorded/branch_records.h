@@ -33,7 +33,7 @@ enum class BranchKind : uint8_t {
 #include "base/recorded/branch_kinds.def"
 #undef FLOWBACK_BRANCH_KIND
 };
-// As perf prints it; empty where the hardware does not tell.
+// As perf prints it; empty where the hardware does not say.
 constexpr const char* Name(BranchKind kind) {
   switch (kind) {
 #define FLOWBACK_BRANCH_KIND(name, text, meaning) \

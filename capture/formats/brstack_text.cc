@@ -288,7 +288,7 @@ class TextReader {
     // Ways out of the kernel are handed out also where it is not recorded; ways into it are not.
     if (!to_kernel_) config.levels.kernel = false;
     recording_.warnings.push_back(
-        {"the text does not tell which kinds of branches were recorded: taken for all", ""});
+        {"the text does not say which kinds of branches were recorded: assuming all", ""});
     if (left_out_ != 0)
       recording_.warnings.push_back(
           {Dec(left_out_) + (left_out_ == 1 ? " line is" : " lines are") +

@@ -105,7 +105,7 @@ void AuxBufferCheck::BoundCutPieces(AuxBuffer& buffer) {
     if (!part.cut || recorded <= part.aux_offset || recorded >= part.aux_end()) continue;
     const uint64_t size = recorded - part.aux_offset;
     sizes_.Add("the size in the AUXTRACE record at offset " + part.place.Text() +
-               " is damaged: the buffer's AUX records tell of " + ByteCount(size) +
+               " is damaged: the buffer's AUX records describe " + ByteCount(size) +
                "; only they are decoded, not the " + Dec(part.bytes.size() - size) +
                " that follow at " + Hex(part.file_offset + size));
     part.bytes = part.bytes.first(size);

@@ -96,7 +96,7 @@ AuxBuffer& StreamCollector::BufferOf(uint32_t index, int32_t tid, int32_t cpu,
                        : "thread " + std::to_string(of_tid);
   };
   owners_.Add("the AUXTRACE record at offset " + place.Text() + " says that buffer " + Dec(index) +
-              " is of " + owner(cpu, tid) + ", the ones before said of " +
+              " is of " + owner(cpu, tid) + ", the earlier ones declared " +
               owner(buffer.cpu, buffer.tid) + ": its data is nobody's");
   return buffers_[found->second];
 }
@@ -226,7 +226,7 @@ void StreamCollector::AddSeamGaps(const AuxBuffer& buffer, Stream& stream) {
     if (next.misplaced) {
       stream.gaps.push_back({next.stream_offset, "the AUXTRACE record at offset " +
                                                      next.place.Text() +
-                                                     " does not tell how it goes on here"});
+                                                     " does not say how it goes on here"});
     } else if (next.aux_offset > end) {
       AddSaturated(stream.missing_bytes, next.aux_offset - end);
       stream.gaps.push_back({next.stream_offset, ByteCount(next.aux_offset - end) +

@@ -311,7 +311,7 @@ bool RecordingReader::HasPtStreams() {
 void RecordingReader::ReportLost() {
   if (bad_ibs_ != 0)
     Warn(Dec(bad_ibs_) + (bad_ibs_ == 1 ? " sample of IBS has" : " samples of IBS have") +
-             " registers that are cut or hold no sample: only what perf's own fields tell is known",
+             " registers that are cut or hold no sample: only perf's own fields are known",
          kDamageRemedy);
   if (guest_samples_ != 0)
     Warn(Dec(guest_samples_) +

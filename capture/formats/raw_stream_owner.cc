@@ -17,8 +17,8 @@ namespace flowback {
 namespace {
 
 constexpr const char* kUnknownOwner =
-    "the switch records name several threads, but nothing tells which CPU wrote this stream: its "
-    "trace is nobody's";
+    "the switch records name several threads, but not which CPU wrote this stream: its trace "
+    "belongs to no thread";
 
 // What the records say of the buffers and of the threads that ran.
 class Buffers {

@@ -269,8 +269,8 @@ class DumpReader {
                Dec(first_left_out_),
            std::string(kSyntax)});
     warn(incomplete_,
-         " for want of a register, or of what tells which record is the newest; what ran across is "
-         "not known",
+         " for want of a register, or of the field with the newest record; the flow across is not "
+         "known",
          "dump all registers of the unit");
     warn(bad_, " that the processor marked as bad (erratum 1452); what ran across is not known",
          "");

@@ -41,7 +41,7 @@ constexpr const char* kPmuFiles[] = {"type", "cpus", "cpumask", "nr_addr_filters
 constexpr const char* kPmuFolders[] = {"format", "caps", "events"};
 
 constexpr std::string_view kHeader =
-    "# What a machine can record, as its kernel tells: flowback doctor --tree FILE judges it.\n";
+    "# What a machine can record, by its kernel: flowback doctor --tree FILE judges it.\n";
 
 template <class Each>
 void ForLines(std::string_view text, Each each) {

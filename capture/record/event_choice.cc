@@ -22,7 +22,7 @@ constexpr const char* kMostSamples = "/proc/sys/kernel/perf_event_max_sample_rat
 
 Error NoUnit(const std::string& engine, const std::string& why) {
   return Error(ErrorCode::kNoHardware, "engine '" + engine + "': " + why)
-      .Remedy("--engine emulate or step needs no hardware; flowback doctor tells what there is");
+      .Remedy("--engine emulate or step needs no hardware; flowback doctor shows what there is");
 }
 
 Result<std::vector<std::string>> BranchEvents(const std::string& engine,

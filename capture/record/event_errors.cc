@@ -109,7 +109,7 @@ Error CannotOpen(const kernel::PlannedEvent& event, OpenedWhere where, kernel::E
         .Remedy("leave aux-action out; -S SIZE keeps the latest trace, --filter a part");
   const auto known = std::ranges::find(kOpenErrors, error, &OpenError::error);
   if (known == std::end(kOpenErrors))
-    return Error(ErrorCode::kSystem, what).Remedy("flowback doctor tells what can be recorded");
+    return Error(ErrorCode::kSystem, what).Remedy("flowback doctor shows what can be recorded");
   return Error(known->code, what + ": " + known->meaning).Remedy(known->remedy);
 }
 

@@ -124,8 +124,7 @@ void EventSet::AnchorCounts(const EventTarget& target, std::vector<std::string>&
   // A wrong count is worse than none.
   for (PlannedEvent& event : plan_) event.attr.inherit_stat = 0;
   NoteOnce(notes,
-           "counters are told of all threads together only: perf_event_open refused what "
-           "keeps them apart");
+           "counters are of all threads together only: perf_event_open refused to separate them");
 }
 
 // Whatever else is recorded.
@@ -160,7 +159,7 @@ bool EventSet::LeavesOut(kernel::Errno error, std::vector<std::string>& notes) {
     }
     if (!changed) continue;
     if (feature.what[0] != '\0')
-      NoteOnce(notes, std::string("this kernel does not tell of ") + feature.what);
+      NoteOnce(notes, std::string("this kernel does not report ") + feature.what);
     return true;
   }
   return false;

@@ -53,7 +53,7 @@ Status AddThreadsOf(pid_t pid, const kernel::SystemKernel& kernel, std::vector<p
   }
   if (!names.empty()) return {};
   return Fail(Error(ErrorCode::kUsage, "there is no process " + std::to_string(pid))
-                  .Remedy("pgrep NAME tells those that run"));
+                  .Remedy("pgrep NAME lists those that run"));
 }
 
 Result<std::vector<pid_t>> ThreadsOf(const RecordOptions& options, pid_t command,

@@ -201,7 +201,7 @@ Error RefusedProgram(const std::string& name, const std::string& path, const std
   if (refusal.unreadable)
     return Error(ErrorCode::kPermission,
                  "can't record '" + name + "': " + path +
-                     " may be executed but not read by this user: what it executes can't be told")
+                     " may be executed but not read by this user: its flow cannot be recorded")
         .Remedy("chmod +r it, or record as its owner or with sudo; by itself it runs");
   if (refusal.machine.empty()) return ExecError(name, refusal.error);
   // Linux on 64-bit x86 runs these by itself.

@@ -50,7 +50,7 @@ std::optional<Error> WontRun(const std::string& name, const std::string& path) {
 Error NoProcess(const char* call) {
   return Error(ErrorCode::kSystem,
                std::string("can't start a process: ") + call + ": " + std::strerror(errno))
-      .Remedy("ulimit -u and ulimit -n tell how many processes and files this user may have");
+      .Remedy("ulimit -u and ulimit -n show how many processes and files this user may have");
 }
 
 }  // namespace

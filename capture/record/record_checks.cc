@@ -26,10 +26,10 @@ Status CheckPerCpu(const RecordOptions& options, const RecorderInfo& able) {
     return Refuse("the engine '" + options.engine + "' has no CPUs: its buffers are per thread",
                   "--per-thread, or --engine emulate");
   if (!options.packets.timestamps)
-    return Refuse("buffers per CPU without TSC packets: whose trace it is could not be told",
+    return Refuse("buffers per CPU without TSC packets: the threads of the trace would be unknown",
                   "--per-thread, or leave --no-tsc or tsc=0 out");
   if (!options.files.raw_directory.empty())
-    return Refuse("raw streams of CPUs don't tell their threads",
+    return Refuse("raw streams of CPUs do not contain their threads",
                   "--per-thread, or leave --raw-dir out");
   return {};
 }
@@ -53,9 +53,8 @@ Status CheckSnapshots(const RecordOptions& options) {
                       ") and 4 GiB",
                   "-S" + std::to_string(std::max(least, uint64_t{65536})));
   if (!options.packets.timestamps)
-    return Refuse(
-        "snapshots without TSC packets: what two of them have in common could not be told",
-        "leave --no-tsc, tsc=0 or -S out");
+    return Refuse("snapshots without TSC packets: the common part of two of them would be unknown",
+                  "leave --no-tsc, tsc=0 or -S out");
   if (!options.files.raw_directory.empty())
     return Refuse("raw streams can't hold snapshots", "leave --raw-dir or -S out");
   return {};

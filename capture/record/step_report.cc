@@ -30,7 +30,7 @@ void StepEngine::AnnounceProgram(Thread& thread) {
   const pid_t pid = thread.process.pid;
   if (access(("/proc/" + std::to_string(pid) + "/exe").c_str(), R_OK) != 0 && errno == EACCES)
     AddNote("process " + std::to_string(pid) +
-            " ran a program that this user may execute but not read: what it executed is not told");
+            " ran a program that this user may execute but not read: its flow was not recorded");
   thread.process.code.ReadThrough(thread.tid);
   thread.process.code.Reset();
   thread.process.watch.Reset();

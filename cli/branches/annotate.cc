@@ -129,7 +129,7 @@ Error NoneFits(const HotFunctions& found, const NamePattern& pattern) {
                            found.any_fits ? "nothing that was executed" : "no function",
                            pattern.text()))
       .Remedy(
-          "flowback branches tells which functions branch most; a pattern with * "
+          "flowback branches lists the functions that branch most; a pattern with * "
           "or /a regular expression/ fits more");
 }
 

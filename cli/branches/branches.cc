@@ -77,13 +77,13 @@ class MemoryJob final : public ReadingJob {
 };
 
 void AddBranchesOptions(CLI::App& app, BranchesOptions& options, ReaderWords&) {
-  app.add_option("--top", options.top, "so many rows in each table (20)");
+  app.add_option("--top", options.top, "Rows of each table (default 20)");
   app.add_option("--annotate", options.annotate,
-                 "the code of these functions, block by block: a name, a pattern with * and ?, or "
-                 "/a regular expression/");
+                 "Show the code of these functions, block by block: a name, a pattern with * and "
+                 "?, or /a regular expression/");
   app.add_flag("--mem", options.mem,
-               "sampled accesses to memory in place of branches: by instruction and cache line");
-  app.footer("`flowback help output` says what is printed.");
+               "Show sampled memory accesses instead of branches, by instruction and cache line");
+  app.footer("`flowback help output` describes the text and the JSON.");
 }
 
 Status UnderstandBranches(const CLI::App&, BranchesOptions& options) {
@@ -107,7 +107,7 @@ int RunBranches(const Arguments& arguments) {
   return ExecuteReading<BranchesOptions>(
       arguments,
       {.name = "branches",
-       .summary = "Tells which branches ran most, were predicted worst, and took most cycles.",
+       .summary = "Shows which branches ran most, were mispredicted, and took most cycles.",
        .add_options = AddBranchesOptions,
        .hidden = {"--time"},
        .understand = UnderstandBranches,

@@ -51,8 +51,8 @@ class TextWriter {
     const auto much = std::ranges::count_if(
         view_.report.branches, [](const BranchSum& sum) { return sum.elsewhere != 0; });
     if (much != 0)
-      out_ += fmt::format("Of {} branches only the first {} targets are told one by one.\n", much,
-                          BranchSums::kMostTargets);
+      out_ += fmt::format("For {} branches only the first {} targets are listed one by one.\n",
+                          much, BranchSums::kMostTargets);
     if (view_.samples())
       out_ += "These are samples: of what executed between them nothing is known.\n";
   }
@@ -83,8 +83,7 @@ class TextWriter {
     }
     const CycleSums& cycles = slowest->taken.cycles;
     out_ += fmt::format(
-        "Most cycles passed on the way to {}: {} of all that are told, {} each time "
-        "(median).\n",
+        "Most cycles passed on the way to {}: {} of all known ones, {} each time (median).\n",
         NameOf(*slowest), Share(cycles.sum(), all), cycles.Quantile(0.5));
   }
 

@@ -131,19 +131,19 @@ class MemoryText {
     uint64_t all = 0;
     for (const AccessingCode& code : report_.code) all += code.counts.latency.sum();
     out_ += fmt::format(
-        "Longest in all was waited for data at {}: {} of the cycles that are told, "
-        "{} each time (median).\n",
+        "Longest in all was waited for data at {}: {} of the known cycles, {} each time "
+        "(median).\n",
         NameOf(*waited), Share(waited->counts.latency.sum(), all),
         waited->counts.latency.Quantile(0.5));
   }
   void WriteWhatIsNotTold() {
     if (report_.inexact != 0)
       out_ += fmt::format(
-          "Of {} sampled accesses {} do not name their instruction exactly (skid): "
+          "Among {} sampled accesses {} do not name their instruction exactly (skid): "
           "it is the one shown or, as a rule, one shortly before it.\n",
           report_.accesses, report_.inexact);
     if (report_.nowhere != 0)
-      out_ += fmt::format("Of {} sampled accesses {} name no instruction.\n", report_.accesses,
+      out_ += fmt::format("Among {} sampled accesses {} name no instruction.\n", report_.accesses,
                           report_.nowhere);
     if (report_.impossible != 0)
       out_ += fmt::format("{} samples name an address that no process can have: left out.\n",
@@ -151,15 +151,15 @@ class MemoryText {
     if (report_.fetches != 0)
       out_ += fmt::format("{} samples are of fetches of code: left out.\n", report_.fetches);
     if (report_.cut != 0)
-      out_ +=
-          fmt::format("{} samples were cut by a loss: counted as far as they tell.\n", report_.cut);
+      out_ += fmt::format("{} samples were cut by a loss: counted as far as they are known.\n",
+                          report_.cut);
     if (report_.unread != 0)
       out_ +=
           fmt::format("{} items of the samples have a meaning that is not known: passed over.\n",
                       report_.unread);
     const uint64_t silent =
         report_.samples - report_.accesses - report_.fetches - report_.impossible;
-    if (silent != 0) out_ += fmt::format("{} samples tell no access to memory.\n", silent);
+    if (silent != 0) out_ += fmt::format("{} samples contain no memory access.\n", silent);
     out_ += "These are samples: of accesses between them nothing is known.\n";
   }
 

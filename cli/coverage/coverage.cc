@@ -12,7 +12,7 @@ namespace flowback::cli {
 int RunCoverage(const Arguments& arguments) {
   return ExecuteReading<CoverageOptions>(
       arguments, {.name = "coverage",
-                  .summary = "Tells what ran of the code that there is, and what never did.",
+                  .summary = "Shows which code of a program ran, and which never did.",
                   .add_options = AddCoverageOptions,
                   .complete = CompleteRecorded,
                   .understand_first = UnderstandCoverage,

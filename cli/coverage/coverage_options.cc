@@ -39,30 +39,32 @@ Error UnknownFormat(const std::string& word) {
 }  // namespace
 
 void AddCoverageOptions(CLI::App& app, CoverageOptions& options, ReaderWords& words) {
-  app.add_option("MORE", options.more, "further recordings and parts, whose counts are added");
-  app.add_option("--thread", words.tid, "the same as --tid");
+  app.add_option("MORE", options.more, "Further recordings and part files, whose counts are added");
+  app.add_option("--thread", words.tid, "Select threads by number, as --tid");
   app.add_option("--format", options.format,
-                 "what is written: " + SummariesOf(WritersOf<CoverageWriter>()));
+                 "Format to write: " + SummariesOf(WritersOf<CoverageWriter>()));
   AddRepeatable(app, "--object", options.patterns.objects,
-                "only this file of code: its path, its last part, or a pattern (libz*)");
+                "Select a file of code: its path, its last part, or a pattern (libz*)");
   app.add_option("--function", options.function,
-                 "only this function: its name, a pattern (str*) or /an expression/");
+                 "Select a function: its name, a pattern (str*) or /an expression/");
   AddRepeatable(app, "--include", options.patterns.include,
-                "only code of these source files: a path, its last part, or a pattern");
-  AddRepeatable(app, "--exclude", options.patterns.exclude, "no code of these source files");
+                "Select code of these source files: a path, its last part, or a pattern");
+  AddRepeatable(app, "--exclude", options.patterns.exclude, "Leave out code of these source files");
   app.add_option("--source-root", options.source_root,
-                 "folder under which the source lies, if not where it was compiled");
-  app.add_option("--sort", options.sort, "functions that never ran by size (usual), name, address")
+                 "Look for the source under this folder, if it is not where it was compiled");
+  app.add_option("--sort", options.sort,
+                 "Sort functions that never ran by size (default), name or address")
       ->check(CLI::IsMember({"size", "name", "address"}));
-  app.add_option("--top", options.top, "so many lines of each list (20)");
-  app.add_flag("--by-thread", options.by_thread, "a summary for each thread");
+  app.add_option("--top", options.top, "Lines of each list (default 20)");
+  app.add_flag("--by-thread", options.by_thread, "Print a summary for each thread");
   app.add_option("--save", options.save,
-                 "keep the counts in this file, a part: it can be an input later, and be merged");
+                 "Keep the counts in this part file, which can be an input later, and be merged");
   app.add_option("--baseline", options.baseline,
-                 "an older part: which functions are newly executed, and which no longer");
+                 "Compare with an older part file: list newly executed functions, and those no "
+                 "longer executed");
   app.add_option("--fail-under", options.fail_under,
-                 "status 1 where less was executed: PERCENT of the lines (of the instructions, "
-                 "where no lines are known), or KIND:PERCENT");
+                 "Exit with 1 if less was executed: PERCENT of the lines (of the instructions, if "
+                 "no lines are known), or KIND:PERCENT");
   app.footer(
       "With -- CMD, --engine may name an engine that records (emulate, which is usual; step).\n"
       "`flowback help output` describes the text and the JSON.");

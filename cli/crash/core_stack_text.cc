@@ -22,7 +22,7 @@ const char* EndWords(CoreStack::End end) {
     case CoreStack::End::kNoMemory:
       return "the dump lacks the memory of the next frame";
     case CoreStack::End::kNoTable:
-      return "no table tells how the code of that frame is unwound";
+      return "no table describes how to unwind the code of that frame";
     case CoreStack::End::kTooDeep:
       return "more frames are not compared";
     default:

@@ -11,13 +11,13 @@ namespace {
 
 void AddCrashOptions(CLI::App& app, CrashWords& words, ReaderWords&) {
   app.add_option("--pid", words.pid,
-                 "the process that died (default: the first one that a signal killed)");
+                 "Process that died (default: the first one that a signal killed)");
   app.add_option("--last", words.last,
-                 "calls, lines and instructions that are shown of each thread (default 20)")
+                 "Number of calls, lines and instructions shown of each thread (default 20)")
       ->check(CLI::Range(uint64_t{1}, uint64_t{100000}));
   app.add_option("--why", words.why,
-                 "the register or address whose value at the end is followed back (default: the "
-                 "one that the bad address came from)");
+                 "Register or address whose last value is followed back (default: the source of "
+                 "the bad address)");
 }
 
 Status UnderstandCrash(const CLI::App&, CrashWords& words) {
@@ -31,8 +31,7 @@ Status UnderstandCrash(const CLI::App&, CrashWords& words) {
 int RunCrash(const Arguments& arguments) {
   return ExecuteReading<CrashWords>(
       arguments, {.name = "crash",
-                  .summary = "Tells what happened before a process died, from its flow and its "
-                             "core dump.",
+                  .summary = "Explains why a process died, from its flow and its core dump.",
                   .add_options = AddCrashOptions,
                   .hidden = {"--time"},
                   .understand = UnderstandCrash,

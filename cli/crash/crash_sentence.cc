@@ -253,7 +253,7 @@ std::string FirstSentence(const CrashReport& report, Session& session) {
   const std::string stay = StayWords(report, session);
   if (report.kind == CrashKind::kEnded)
     return fmt::format(
-        "{} ended in {}{}. The recording does not tell how: a process that SIGKILL ends looks "
+        "{} ended in {}{}. The recording does not show how: a process that SIGKILL ends looks "
         "so{}.",
         ThreadWords(first), PlaceWords(first.place), stay, DeadlockWords(report));
   if (!report.end)
@@ -273,7 +273,7 @@ std::string FirstSentence(const CrashReport& report, Session& session) {
         report.end->pid, DeadlockWords(report));
   if (!is_known)
     return fmt::format(
-        "The process {} was killed by {}. Neither the recording nor a core dump tells which of its "
+        "The process {} was killed by {}. Neither the recording nor a core dump shows which of its "
         "threads raised it{}.",
         report.end->pid, SignalName(signal), DeadlockWords(report));
   return fmt::format("{} was killed {}by {}{}{}{}.", ThreadWords(first),

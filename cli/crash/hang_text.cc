@@ -30,7 +30,7 @@ bool StandsStill(const CrashReport& report, int32_t tid) {
 std::string AfterwardsWords(const CrashReport& report) {
   if (!report.end)
     return report.kind == CrashKind::kEnded
-               ? " It ended afterwards; the recording does not tell how."
+               ? " It ended afterwards; the recording does not show how."
                : "";
   if (!WasKilled(*report.end))
     return fmt::format(" It exited with {} afterwards.", WEXITSTATUS(report.end->wait_status));

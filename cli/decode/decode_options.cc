@@ -60,34 +60,34 @@ Status UnderstandSelection(DecodeOptions& options) {
 }
 
 void AddDecodeOptions(CLI::App& app, DecodeOptions& options) {
-  app.add_option(
-      "--as", options.kind,
-      "instructions (default), lines, blocks, branches, calls, events, samples, packets, "
-      "digest or summary");
+  app.add_option("--as", options.kind,
+                 "Print instructions (default), lines, blocks, branches, calls, events, samples, "
+                 "packets, digest or summary");
   app.add_option(
       "-F,--fields", options.fields,
-      "columns: comm, pid, tid, cpu, time, ip, insn, bytes, sym, symoff, dso, srcline, flags, "
-      "source; +FIELD adds to the usual ones, -FIELD takes away (-F +srcline, --fields=-comm)");
-  app.add_flag("--not-taken", options.not_taken, "branches: also those not taken");
-  app.add_option("--depth,--max-depth", options.calls.max_depth, "calls: only so many levels")
+      "Print these columns: comm, pid, tid, cpu, time, ip, insn, bytes, sym, symoff, dso, srcline, "
+      "flags, source. +FIELD adds to the usual ones, -FIELD removes (-F +srcline, --fields=-comm)");
+  app.add_flag("--not-taken", options.not_taken,
+               "With branches: also print branches that were not taken");
+  app.add_option("--depth,--max-depth", options.calls.max_depth, "With calls: print N levels only")
       ->check([](const std::string& word) { return std::string(word == "0" ? "at least 1" : ""); });
-  app.add_option(
-      "--function", options.function,
-      "only this function's instructions, lines, blocks or branches; calls: only its "
-      "own, and what they call. By any of its names, a pattern (str*) or /an expression/");
+  app.add_option("--function", options.function,
+                 "Select instructions, lines, blocks or branches of this function; with calls, its "
+                 "calls and their callees. Any of its names, a pattern (str*) or /an expression/");
   app.add_option("--min-duration", options.min_duration,
-                 "calls: only those that took at least so long, e.g. 50us");
+                 "With calls: print only those that took at least this long, e.g. 50us");
   app.add_option("--by", options.by,
-                 "summary: what each function, object (file) or line of the source executed");
-  app.add_flag("--by-cpu", options.by_cpu, "one result per CPU stream, named cpuN");
-  app.add_flag("--by-time", options.by_time,
-               "all threads' lines in the order of time, instead of one thread after the other");
+                 "With summary: add up instructions by function, object (file) or source line");
+  app.add_flag("--by-cpu", options.by_cpu, "Print one result per CPU stream, named cpuN");
   app.add_flag(
-      "--tod", options.time_of_day,
-      "times as time of day, where the recording has it (flowback record, perf record -k CLOCK)");
+      "--by-time", options.by_time,
+      "Print all threads' lines in the order of time, instead of one thread after the other");
+  app.add_flag("--tod", options.time_of_day,
+               "Print times as time of day, if the recording has it (flowback record, perf record "
+               "-k CLOCK)");
   app.footer(
-      "Lines that start with '#' tell what was lost, where it is missing. `flowback help output` "
-      "describes every kind.");
+      "Lines that start with '#' report losses, at the place of the missing flow. `flowback help "
+      "output` describes every kind.");
 }
 
 }  // namespace flowback::cli

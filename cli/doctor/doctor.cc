@@ -174,18 +174,19 @@ int SaveTree(const std::string& path, const std::string& root) {
 }  // namespace
 
 int RunDoctor(const Arguments& arguments) {
-  CLI::App app("Tells what this machine can record.", "flowback doctor");
+  CLI::App app("Shows what this machine can record, and how to fix what it cannot.",
+               "flowback doctor");
   bool json = false;
   Machine machine;
   std::string save;
-  app.add_flag("--json", json, "JSON instead of text");
-  auto* tree = app.add_option("--tree", machine.tree,
-                              "judge the machine of which --save-tree wrote this file");
+  app.add_flag("--json", json, "Print JSON");
+  auto* tree =
+      app.add_option("--tree", machine.tree, "Judge the machine whose --save-tree wrote this file");
   app.add_option("--save-tree", save,
-                 "only write what decides the verdicts into this file, to give away: no names of "
-                 "the machine, its users or addresses are in it; -: standard output")
+                 "Only write the facts that decide the verdicts to FILE, to give away. It names "
+                 "neither machine nor users nor addresses; -: standard output")
       ->excludes(tree);
-  app.add_option("--sysroot", machine.root, "judge a copy of /proc and /sys below this folder")
+  app.add_option("--sysroot", machine.root, "Judge a copy of /proc and /sys below this folder")
       ->group("")
       ->excludes(tree);
   if (const std::optional<int> status = Parse(app, arguments)) return *status;

@@ -73,7 +73,7 @@ Note JudgeSeccomp(const HostFacts& facts) {
 }
 
 Note JudgeContainer(const HostFacts& facts) {
-  if (!facts.programs_known) return {"container", "not told by the tree", ""};
+  if (!facts.programs_known) return {"container", "not in the tree", ""};
   if (facts.container.empty()) return {"container", "no sign of one", ""};
   return {"container", "this is one: " + facts.container + " is there", ""};
 }

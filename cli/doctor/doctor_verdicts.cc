@@ -185,8 +185,8 @@ struct Emulator {
 // False where its file tells that it can't record; why is then told.
 bool FileWillDo(const Emulator& emulator, Verdict& v) {
   if (!emulator.known) {
-    v.why = "whether an emulator is installed is not told by the tree";
-    v.found_by = "a tree holds what the kernel tells: no programs";
+    v.why = "the tree does not contain whether an emulator is installed";
+    v.found_by = "a tree holds the kernel's facts, not programs";
     v.fix = "flowback doctor on the machine itself looks for one";
     return false;
   }

@@ -221,16 +221,15 @@ Status CheckWaits(const ExportOptions& options) {
 }
 
 void AddExportOptions(CLI::App& app, ExportOptions& options, ReaderWords&) {
-  app.add_option("--to", options.format, "the format: " + SummariesOf(Exports()));
+  app.add_option("--to", options.format, "Format to write: " + SummariesOf(Exports()));
   app.add_option("--object", options.object,
-                 "the file of code that a profile is of: its path or its last part");
-  app.add_option("--instance", options.instance,
-                 "only the Nth slowest instance that the last `spikes` of the recording found, "
-                 "exact to the instruction");
-  app.add_flag(
-      "--waits", options.waits,
-      "with --to folded: the call paths in which threads waited for each other, as `locks` "
-      "finds them, with their times");
+                 "File of code for a profile: its path or its last part");
+  app.add_option(
+      "--instance", options.instance,
+      "Write only the N-th slowest instance of the last `spikes`, exact to the instruction");
+  app.add_flag("--waits", options.waits,
+               "With --to folded: write the call paths in which threads waited for each other, as "
+               "`locks` finds them, with their times");
 }
 
 Status UnderstandExport(const CLI::App&, ExportOptions& options) {
@@ -241,7 +240,7 @@ Status UnderstandExport(const CLI::App&, ExportOptions& options) {
   return Fail(Error(ErrorCode::kUsage,
                     "export writes the whole recording in the format that --to names: "
                     "--time and --json do not apply")
-                  .Remedy("flowback branches --json tells the same as JSON lines"));
+                  .Remedy("flowback branches --json prints the same as JSON lines"));
 }
 
 }  // namespace
@@ -249,7 +248,7 @@ Status UnderstandExport(const CLI::App&, ExportOptions& options) {
 int RunExport(const Arguments& arguments) {
   return ExecuteReading<ExportOptions>(
       arguments, {.name = "export",
-                  .summary = "Writes what a recording tells in another program's format.",
+                  .summary = "Writes profiles and calls of a recording for other programs.",
                   .add_options = AddExportOptions,
                   .hidden = {"--time", "--json"},
                   .understand = UnderstandExport,

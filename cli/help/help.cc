@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <utility>
 
 #include "cli/command.h"
 #include "cli/help/topics.h"
@@ -21,9 +22,16 @@ constexpr Command kCommands[] = {
 #undef FLOWBACK_COMMAND
 };
 
+constexpr std::pair<std::string_view, std::string_view> kLossTexts[] = {
+#define FLOWBACK_LOSS(name, kind, text, remedy) {text, remedy},
+#include "flowback/model/loss_causes.def"
+#undef FLOWBACK_LOSS
+};
+
 std::string AllText() {
   std::string text =
-      "flowback: what exactly did a program execute, from hardware branch traces\n\n"
+      "flowback shows what a program executed: record it, then ask why it crashed, was slow or "
+      "waited\n\n"
       "usage: flowback COMMAND [options] INPUT\n\n"
       "commands:\n";
   for (const Command& command : kCommands)
@@ -51,6 +59,18 @@ Error NothingToHelpWith(std::string_view name) {
       .Remedy("flowback help");
 }
 
+// Every text of the tables that people read, one a line, for reviewers.
+int PrintAllTexts() {
+  for (const Command& command : kCommands)
+    if (command.run != RunHelp)
+      if (const int status = command.run({"--texts"}); status != kDone) return status;
+  std::string text;
+  for (const Topic& topic : Topics())
+    text += fmt::format("topic {}: {}\n", topic.name, topic.summary);
+  for (const auto& [loss, remedy] : kLossTexts) text += fmt::format("loss: {}: {}\n", loss, remedy);
+  return Print(text);
+}
+
 }  // namespace
 
 std::span<const Command> Commands() { return kCommands; }
@@ -69,9 +89,10 @@ Error UnknownCommand(std::string_view name) {
 }
 
 int RunHelp(const Arguments& arguments) {
+  if (arguments == Arguments{"--texts"}) return PrintAllTexts();
   CLI::App app("Lists the commands, the options of one, or prints a topic.", "flowback help");
   std::string word;
-  app.add_option("WORD", word, "a command, or a topic: both are listed without it");
+  app.add_option("WORD", word, "Command or topic; without it, both are listed");
   if (const std::optional<int> status = Parse(app, arguments)) return *status;
   if (word.empty()) return Print(AllText());
   if (const Command* command = FindCommand(word)) return command->run({"--help"});

@@ -14,9 +14,9 @@
 namespace flowback::cli {
 
 int RunVersion(const Arguments& arguments) {
-  CLI::App app("Tells the version and the decoders of this build.", "flowback version");
+  CLI::App app("Prints the version and the decoders of this build.", "flowback version");
   bool json = false;
-  app.add_flag("--json", json, "JSON instead of text");
+  app.add_flag("--json", json, "Print JSON");
   if (const std::optional<int> status = Parse(app, arguments)) return *status;
   std::string decoders;
   for (const std::string_view name : DecoderNames())

@@ -132,7 +132,7 @@ Status InfoJob::Run(Output& output) {
 
 void AddInfoOptions(CLI::App& app, InfoOptions& options, ReaderWords&) {
   app.add_flag("--stats", options.stats,
-               "tell how the packets were decoded, and with how much memory");
+               "Also print how the packets were decoded, and the memory used");
 }
 
 Status CheckNoTime(const CLI::App&, InfoOptions& options) {
@@ -147,15 +147,15 @@ Status CheckNoTime(const CLI::App&, InfoOptions& options) {
 }  // namespace
 
 int RunInfo(const Arguments& arguments) {
-  return ExecuteReading<InfoOptions>(arguments, {.name = "info",
-                                                 .summary = "Tells what a recording holds.",
-                                                 .add_options = AddInfoOptions,
-                                                 .hidden = {"--time"},
-                                                 .understand = CheckNoTime,
-                                                 .run = [](const InfoOptions& options) {
-                                                   return RunReadingJob<InfoJob>(options.reader,
-                                                                                 options);
-                                                 }});
+  return ExecuteReading<InfoOptions>(
+      arguments, {.name = "info",
+                  .summary = "Shows a recording's machine, threads, packets, losses and files.",
+                  .add_options = AddInfoOptions,
+                  .hidden = {"--time"},
+                  .understand = CheckNoTime,
+                  .run = [](const InfoOptions& options) {
+                    return RunReadingJob<InfoJob>(options.reader, options);
+                  }});
 }
 
 }  // namespace flowback::cli

@@ -235,7 +235,7 @@ void PrintInfoText(const InfoReport& report, Output& output) {
     AppendField(out, "branch trace", "none in this recording");
     out +=
         "  try: record with `flowback record -- CMD`, or `perf record -e intel_pt//u -- CMD`\n"
-        "  on a machine with Intel PT (`flowback doctor` tells)\n";
+        "  on a machine with Intel PT (`flowback doctor` checks)\n";
   } else {
     AppendTrace(report, out);
   }

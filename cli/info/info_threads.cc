@@ -109,7 +109,7 @@ void AppendTimes(const InfoReport& report, const std::vector<const TimeAccount*>
   // What executed between samples is not known, in the kernel or not.
   const TraceSource* const source = report.opened->source_or_null();
   const bool samples = source != nullptr && source->samples();
-  out += fmt::format("  no record tells when some of them were off their CPUs{}\n",
+  out += fmt::format("  the recording has no context-switch records for some threads{}\n",
                      samples ? "" : ": that time is in kernel");
   const std::string_view remedy = SwitchRemedy(report.opened->recording());
   if (!remedy.empty()) out += fmt::format("  try: perf: {}\n", remedy);

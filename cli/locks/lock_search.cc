@@ -17,7 +17,7 @@ namespace {
 Error RefuseSamples(const std::string& input) {
   return Error(ErrorCode::kUsage,
                fmt::format("{}: these are samples, between which nothing is known: how long a "
-                           "thread waited, and for whom, can't be told from them",
+                           "thread waited, and for whom, cannot be known from them",
                            input))
       .Remedy(
           "`timeline` or `branches` of it; for waits record whole flow with "

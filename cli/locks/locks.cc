@@ -134,7 +134,7 @@ Status LocksJob::JudgeResult() {
     is_over_ = true;
     Warn(fmt::format("{}: --fail-over {}: the trace has no times to hold it against",
                      opened_.InputName(), words_.fail_over),
-         {"a recording with times: `flowback info` tells which packets one has"});
+         {"a recording with times: `flowback info` lists the packets of a recording"});
     return {};
   }
   const double share = WaitShare(totals.lock_waiting, totals.lock_life);
@@ -147,22 +147,21 @@ Status LocksJob::JudgeResult() {
 
 void AddLocksOptions(CLI::App& app, LockWords& words, ReaderWords&) {
   app.add_flag("--blocking", words.blocking,
-               "also tell of waits in poll, epoll_wait, read and other system calls that block");
-  app.add_flag("--paths", words.paths, "print the sums of each call path below its site");
+               "Also report waits in poll, epoll_wait, read and other system calls that block");
+  app.add_flag("--paths", words.paths, "Print the sums of each call path below its site");
   app.add_flag("--all", words.all,
-               "also list loops that look like a wait and are not told as one, with the reasons");
-  app.add_option("--top", words.top, "so many lines of each list (20)");
-  app.add_option(
-      "--baseline", words.baseline,
-      "say what got better or worse since this recording, or this file that --json wrote");
-  app.add_option(
-      "--fail-over", words.fail_over,
-      "end with status 1 if threads wait for locks for a larger share of their time, e.g. 5%; "
-      "waits of conditions, barriers and thread ends do not count");
+               "Also list loops that look like waits but were not counted, with the reasons");
+  app.add_option("--top", words.top, "Lines of each list (default 20)");
+  app.add_option("--baseline", words.baseline,
+                 "Compare with an older recording, or with a file that --json wrote");
+  app.add_option("--fail-over", words.fail_over,
+                 "Exit with 1 if threads wait for locks for a larger share of their time, e.g. 5%. "
+                 "Waits for conditions, barriers and thread ends do not count");
   CLI::Option* const svg =
-      app.add_option("--svg", words.svg, "write a picture instead: one SVG file");
-  app.add_option("--html", words.html,
-                 "write a page to look around in instead: one HTML file that needs nothing else")
+      app.add_option("--svg", words.svg, "Write a picture instead of the text, as one SVG file");
+  app.add_option(
+         "--html", words.html,
+         "Write a page to explore instead of the text, as one HTML file that needs nothing else")
       ->excludes(svg);
   app.footer("`flowback help output` describes the text and the JSON.");
 }
@@ -195,7 +194,7 @@ int RunLocksJob(const LockWords& words) {
 int RunLocks(const Arguments& arguments) {
   return ExecuteReading<LockWords>(
       arguments, {.name = "locks",
-                  .summary = "Tells which threads waited for each other, spinning and sleeping.",
+                  .summary = "Shows which threads waited for each other, spinning and sleeping.",
                   .add_options = AddLocksOptions,
                   .understand = UnderstandLocks,
                   .run = RunLocksJob});

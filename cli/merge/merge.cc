@@ -116,15 +116,16 @@ int RunMerge(const Arguments& arguments) {
   CLI::App app("Adds up part files of coverage.", "flowback merge");
   MergeOptions options;
   app.add_option("-o,--output", options.output,
-                 "the file that gets the sum; it may be one of the parts")
+                 "Write the sum to FILE, which may be one of the parts")
       ->required();
-  app.add_option("PART", options.parts, "part files; @FILE stands for those that FILE names");
+  app.add_option("PART", options.parts,
+                 "Part files to add; @FILE stands for those that FILE lists");
   app.add_option("--from-list", options.lists,
-                 "a file that names parts, one a line; - is standard input");
-  app.add_flag("--json", options.json, "tell what was merged as JSON");
-  app.add_flag("--strict", options.strict,
-               "exit with 6 when anything was lost of what was counted, with 7 when an image was "
-               "missing");
+                 "Read names of part files from FILE, one a line; -: standard input");
+  app.add_flag("--json", options.json, "Print the result as JSON");
+  app.add_flag(
+      "--strict", options.strict,
+      "Exit with 6 if anything was lost of the counted recordings, with 7 if an image was missing");
   if (const std::optional<int> status = Parse(app, arguments)) return *status;
   return Execute(options);
 }

@@ -20,8 +20,9 @@ namespace flowback::cli {
 
 namespace {
 
-// What the build asks each command for.
+// Hidden options: the build and reviewers read these.
 constexpr std::string_view kManualPage = "--manual-page";
+constexpr std::string_view kTexts = "--texts";  // flowback help --texts
 
 std::vector<std::string> Spellings(const CLI::App& app) {
   std::vector<std::string> all;
@@ -51,15 +52,17 @@ Error UnknownWordError(const CLI::App& app, std::string_view command) {
 
 // What a recorded program prints is its own, so `record` has no pager; other commands do.
 void AddCommonOptions(CLI::App& app, std::string_view command, TerminalOptions& terminal) {
-  app.set_help_flag("-h,--help", "this help");
-  app.add_flag("-v,--verbose", terminal.verbose, "tell more of how it was done");
-  app.add_flag("-q,--quiet", terminal.quiet, "no messages but errors");
-  app.add_option("--color", terminal.color,
-                 "auto (default: on a terminal, unless $NO_COLOR is set), always or never");
+  app.set_help_flag("-h,--help", "Print the usual options");
+  app.set_help_all_flag("--help-all", "Print all options");
+  app.add_flag("-v,--verbose", terminal.verbose, "Print more about how the work was done");
+  app.add_flag("-q,--quiet", terminal.quiet, "Print no messages except errors");
+  app.add_option(
+      "--color", terminal.color,
+      "Use colours: auto (default: on a terminal, unless $NO_COLOR is set), always or never");
   if (command == "record") return;
   terminal.pages = true;
   app.add_flag("!--no-pager", terminal.pages,
-               "on a terminal: not through $FLOWBACK_PAGER, else $PAGER, else less");
+               "Do not use a pager on a terminal ($FLOWBACK_PAGER, else $PAGER, else less)");
 }
 
 }  // namespace
@@ -71,13 +74,19 @@ std::optional<int> Parse(CLI::App& app, const Arguments& arguments) {
   AddCommonOptions(app, name, terminal);
   DescribeOptions(app);
   if (arguments.size() == 1 && arguments[0] == kManualPage) return Print(ManualPage(app));
+  if (arguments.size() == 1 && arguments[0] == kTexts) return Print(TextsOf(app));
+  const auto help = [&](HelpExtent extent) {
+    static_cast<void>(BeginTerminalSession({.pages = true}));
+    return Print(HelpText(app, TerminalWidth(STDOUT_FILENO), extent));
+  };
   try {
     app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
     if (Status status = BeginTerminalSession(terminal); !status) return Report(status.error());
     return std::nullopt;
   } catch (const CLI::CallForHelp&) {
-    static_cast<void>(BeginTerminalSession({.pages = true}));
-    return Print(HelpText(app, TerminalWidth(STDOUT_FILENO)));
+    return help(HelpExtent::kUsual);
+  } catch (const CLI::CallForAllHelp&) {
+    return help(HelpExtent::kAll);
   } catch (const CLI::ExtrasError&) {
     return Report(UnknownWordError(app, name).Remedy(fmt::format("flowback help {}", name)));
   } catch (const CLI::ParseError& error) {

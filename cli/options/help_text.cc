@@ -22,6 +22,25 @@ constexpr OptionWords kWords[] = {
 #undef FLOWBACK_OPTION_WORDS
 };
 
+struct RareOption {
+  std::string_view command, option;
+};
+constexpr RareOption kRare[] = {
+#define FLOWBACK_RARE_OPTION(command, option) {command, option},
+#include "cli/options/rare_options.def"
+#undef FLOWBACK_RARE_OPTION
+};
+
+struct Example {
+  std::string_view command, line, purpose;
+};
+constexpr Example kExamples[] = {
+#define FLOWBACK_EXAMPLE(command, line, purpose) {command, line, purpose},
+#include "cli/options/examples.def"
+#undef FLOWBACK_EXAMPLE
+};
+
+constexpr std::string_view kRecord = "record";  // it reads no recording
 constexpr std::string_view kProgram = "flowback ";
 constexpr size_t kTextColumn = 26;
 
@@ -37,6 +56,13 @@ const OptionWords* WordsOf(std::string_view command, const CLI::Option& option) 
         option.check_name(std::string(words.option)))
       return &words;
   return nullptr;
+}
+
+bool IsRare(std::string_view command, const CLI::Option& option) {
+  return std::ranges::any_of(kRare, [&](const RareOption& rare) {
+    return (rare.command == command || (rare.command.empty() && command != kRecord)) &&
+           option.check_name(std::string(rare.option));
+  });
 }
 
 // "-S, --snapshot", "[SIZE]": an option's names, and what kind of word it takes.
@@ -114,12 +140,29 @@ std::string OptionRoff(const CLI::Option& option) {
   return text + '\n' + Roff(option.get_description()) + '\n';
 }
 
+std::string ExamplesText(std::string_view command) {
+  std::string text;
+  for (const Example& example : kExamples)
+    if (example.command == command)
+      text += fmt::format("  {}\n      {}\n", example.line, example.purpose);
+  return text.empty() ? text : "\nExamples:\n" + text;
+}
+
+std::string ExamplesRoff(std::string_view command) {
+  std::string text;
+  for (const Example& example : kExamples)
+    if (example.command == command)
+      text += fmt::format(".TP\n.B {}\n{}\n", Roff(example.line), Roff(example.purpose));
+  return text.empty() ? text : ".SH EXAMPLES\n" + text;
+}
+
 constexpr std::string_view kExitStatusRoff =
     "0 done; 1 failed; 2 wrong usage; 3 no such hardware; 4 no permission; 5 device busy; "
     "6 finished with losses, 7 an image is missing (both under \\-\\-strict); "
     "8 input unreadable.\n";
 constexpr std::string_view kRecordStatusRoff =
-    "That of CMD; 125 when flowback itself failed, 126 and 127 when CMD can't be run. Without CMD: "
+    "The status of CMD; 125 when flowback itself failed, 126 and 127 when CMD can't be run. "
+    "Without CMD: "
     "0 done, and the others of\n.BR flowback (1).\n";
 
 }  // namespace
@@ -134,7 +177,7 @@ void DescribeOptions(CLI::App& app) {
   }
 }
 
-std::string HelpText(const CLI::App& app, size_t width) {
+std::string HelpText(const CLI::App& app, size_t width, HelpExtent extent) {
   const Command& command = CommandOf(app);
   std::string text;
   std::string_view usages = command.usage;
@@ -144,13 +187,37 @@ std::string HelpText(const CLI::App& app, size_t width) {
                         usages.substr(0, end));
     usages.remove_prefix(std::min(end + 1, usages.size()));
   }
-  text += '\n' + Wrapped(app.get_description(), 0, width) + '\n';
+  text += '\n' + Wrapped(app.get_description(), 0, width) + '\n' + ExamplesText(command.name);
+  size_t left_out = 0;
   for (const auto& [heading, options] : Sections(app)) {
-    text += '\n' + heading + ":\n";
-    for (const CLI::Option* option : options) text += OptionText(*option, width);
+    std::string section;
+    for (const CLI::Option* option : options)
+      if (extent == HelpExtent::kUsual && IsRare(command.name, *option))
+        ++left_out;
+      else
+        section += OptionText(*option, width);
+    if (!section.empty()) text += '\n' + heading + ":\n" + section;
   }
+  if (left_out != 0)
+    return text +
+           fmt::format("\n{} more options: flowback {} --help-all\n", left_out, command.name);
   if (!app.get_footer().empty()) text += '\n' + Wrapped(app.get_footer(), 0, width) + '\n';
   return text;
+}
+
+std::string TextsOf(const CLI::App& app) {
+  const Command& command = CommandOf(app);
+  std::string text = fmt::format("{}: {}\n{}: {}\n", command.name, command.summary, command.name,
+                                 app.get_description());
+  for (const auto& [heading, options] : Sections(app))
+    for (const CLI::Option* option : options)
+      text +=
+          fmt::format("{} {}: {}\n", command.name, Spell(*option).names, option->get_description());
+  for (const Example& example : kExamples)
+    if (example.command == command.name)
+      text += fmt::format("{}: {}: {}\n", command.name, example.line, example.purpose);
+  return app.get_footer().empty() ? text
+                                  : text + fmt::format("{}: {}\n", command.name, app.get_footer());
 }
 
 std::string ManualPage(const CLI::App& app) {
@@ -173,8 +240,8 @@ std::string ManualPage(const CLI::App& app) {
     for (const CLI::Option* option : options) text += OptionRoff(*option);
   }
   text += ".SH EXIT STATUS\n";
-  text += command.name == "record" ? kRecordStatusRoff : kExitStatusRoff;
-  return text + ".SH SEE ALSO\n.BR flowback (1)\n";
+  text += command.name == kRecord ? kRecordStatusRoff : kExitStatusRoff;
+  return text + ExamplesRoff(command.name) + ".SH SEE ALSO\n.BR flowback (1)\n";
 }
 
 }  // namespace flowback::cli

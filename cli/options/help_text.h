@@ -19,9 +19,15 @@ namespace flowback::cli {
 // Gives each option of the command its kind of value and its heading.
 void DescribeOptions(CLI::App& app);
 
-// Usage, what it does, and the options under their headings, in lines of at most `width` columns
-// (where words allow it).
-std::string HelpText(const CLI::App& app, size_t width);
+// Which options help lists: --help leaves out those of cli/options/rare_options.def.
+enum class HelpExtent { kUsual, kAll };
+
+// Usage, examples, and the options under their headings, in lines of at most `width` columns (where
+// words allow it).
+std::string HelpText(const CLI::App& app, size_t width, HelpExtent extent);
+
+// Every text that help prints of the command, one a line, for reviewers.
+std::string TextsOf(const CLI::App& app);
 
 // The page in roff, of section 1. The line "@DESCRIPTION@" stands where the prose belongs.
 std::string ManualPage(const CLI::App& app);

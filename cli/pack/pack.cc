@@ -11,10 +11,10 @@ namespace {
 
 void AddPackOptions(CLI::App& app, PackOptions& options, ReaderWords&) {
   options.made_by = "flowback " FLOWBACK_VERSION;
-  app.add_flag("--strip-source", options.strip_source, "leave source files out");
-  app.add_flag("--no-core", options.no_core, "leave core dumps out");
+  app.add_flag("--strip-source", options.strip_source, "Leave source files out");
+  app.add_flag("--no-core", options.no_core, "Leave core dumps out");
   app.add_flag("--redact", options.redact,
-               "pack only registers and stacks of core dumps, no other memory");
+               "Pack only registers and stacks of core dumps, no other memory");
 }
 
 }  // namespace

@@ -25,14 +25,14 @@ namespace {
 
 void AddQueryOptions(CLI::App& app, QueryOptions& options, ReaderWords&) {
   CLI::Option* const sql = app.add_option(
-      "SQL", options.sql, "the statements; - reads them from standard input; none: a prompt");
-  app.add_option("-f,--file", options.script, "read the statements from FILE; - for standard input")
+      "SQL", options.sql, "SQL statements; -: read them from standard input; none: a prompt");
+  app.add_option("-f,--file", options.script, "Read the statements from FILE; -: standard input")
       ->excludes(sql);
   app.add_flag("--schema", options.schema,
-               "print the tables, their columns and the functions; needs no recording");
+               "Print the tables, their columns and the functions; needs no recording");
   CLI::Option* const csv =
-      app.add_flag("--csv", options.csv, "print CSV (the default if the output is no terminal)");
-  app.add_flag("--box", options.box, "print a table with lines (the default on a terminal)")
+      app.add_flag("--csv", options.csv, "Print CSV (default if the output is no terminal)");
+  app.add_flag("--box", options.box, "Print a table with lines (default on a terminal)")
       ->excludes(csv);
   app.footer("`flowback help sql` shows twelve queries.");
 }

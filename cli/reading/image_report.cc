@@ -52,7 +52,7 @@ void WarnOfMissing(const ImageTally& tally, const std::vector<ImageStatus>& imag
   for (const ImageStatus* image : tally.Missed(images)) names.push_back(NameOf(*image));
   if (names.empty()) return;
   Warn(fmt::format("{}: no code image of {}", file, FirstFew(names, ", and ")),
-       {fmt::format("`flowback info {}` tells where each was looked for", file)});
+       {fmt::format("`flowback info {}` lists the places tried for each", file)});
 }
 
 std::string SuspectText(const ImageTally& tally, const ImageTally::Suspect& suspect,

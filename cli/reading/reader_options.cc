@@ -19,60 +19,66 @@ namespace {
 constexpr char kUsualInput[] = "perf.data";
 
 void AddInputOptions(CLI::App& app, ReaderOptions& options, ReaderWords& words) {
-  app.add_option("INPUT", words.input,
-                 "a recording (default perf.data, unless --raw-pt is given); - for standard input");
-  app.add_option("-i,--input", words.input_option, "the same, as perf spells it");
-  AddRepeatable(app, "--raw-pt", options.open.raw_pt, "raw Intel PT bytes; one stream per file");
+  app.add_option(
+      "INPUT", words.input,
+      "Recording to read (default perf.data, unless --raw-pt is given); -: standard input");
+  app.add_option("-i,--input", words.input_option, "Recording to read, as perf spells it");
+  AddRepeatable(app, "--raw-pt", options.open.raw_pt,
+                "Read raw Intel PT bytes; one stream per file");
   AddRepeatable(app, "--pevent", options.open.pevent,
-                "sideband for --raw-pt: a file of raw perf records");
+                "Sideband for --raw-pt: a file of raw perf records");
   app.add_option("--sample-type", words.sample_type,
                  "perf_event_attr's sample_type of the --pevent records, e.g. 0x10086");
   app.add_option("--time-conv", words.time_conv,
-                 "SHIFT,MULT,ZERO: TSC to perf's nanoseconds (perf_event_mmap_page)");
-  AddRepeatable(app, "--image", words.images, "ELF[@LOAD_ADDRESS]: code from an ELF file");
-  AddRepeatable(app, "--section", words.sections, "FILE:OFFSET:SIZE:ADDRESS: code from a file");
-  app.add_option("--cpu", words.cpu, "FAMILY/MODEL/STEPPING that traced, for its errata");
-  app.add_option("--tsc-ctc", words.tsc_ctc, "N/D: TSC ticks per crystal tick (CPUID.15H)");
-  app.add_option("--mtc-freq", words.mtc_freq, "an MTC packet every 2^N crystal ticks");
-  app.add_option("--nominal-freq", words.nominal_freq, "maximum non-turbo ratio");
+                 "Convert TSC to perf's nanoseconds by SHIFT,MULT,ZERO (perf_event_mmap_page)");
+  AddRepeatable(app, "--image", words.images,
+                "Take code from an ELF file, loaded at an address: ELF[@ADDRESS]");
+  AddRepeatable(app, "--section", words.sections,
+                "Take code from a part of a file: FILE:OFFSET:SIZE:ADDRESS");
+  app.add_option("--cpu", words.cpu,
+                 "FAMILY/MODEL/STEPPING of the traced processor, for its errata");
+  app.add_option("--tsc-ctc", words.tsc_ctc, "TSC ticks per crystal tick, as N/D (CPUID.15H)");
+  app.add_option("--mtc-freq", words.mtc_freq, "Crystal ticks between MTC packets, as 2^N");
+  app.add_option("--nominal-freq", words.nominal_freq, "Maximum non-turbo ratio");
   app.add_option("--filter", words.filter,
-                 "address filter that the trace was recorded with: none, START/SIZE, or perf's "
-                 "words, e.g. 'filter 0x401000/0x200'");
+                 "Address filter of the recording: none, START/SIZE, or perf's words, e.g. 'filter "
+                 "0x401000/0x200'");
 }
 
 void AddImageOptions(CLI::App& app, ReaderOptions& options, ReaderWords& words) {
-  app.add_option("--symfs", options.search.symfs, "folder under which the recorded paths lie");
-  AddRepeatable(app, "--debug-dir", words.debug_dirs, "folder of debug files (.build-id/xx/...)");
-  app.add_option("--build-id-cache", options.search.build_id_cache,
-                 "files by build-id as perf keeps them (default ~/.debug)");
+  app.add_option("--symfs", options.search.symfs, "Look for the recorded paths under this folder");
+  AddRepeatable(app, "--debug-dir", words.debug_dirs,
+                "Look for debug files in this folder (.build-id/xx/...)");
+  app.add_option(
+      "--build-id-cache", options.search.build_id_cache,
+      "Look for files by build-id in this folder, as perf keeps them (default ~/.debug)");
   AddRepeatable(app, "--core", options.search.cores,
-                "core dump of a recorded process: code that no file has");
+                "Read code that no file has from a core dump of a recorded process");
   app.add_option("--kcore", options.search.kcore,
-                 "the recorded kernel's memory: a copy of its /proc/kcore");
+                 "Read the recorded kernel's memory from a copy of its /proc/kcore");
   app.add_option("--kallsyms", options.search.kallsyms,
-                 "the recorded kernel's symbols: a copy of its /proc/kallsyms");
+                 "Read the recorded kernel's symbols from a copy of its /proc/kallsyms");
 }
 
 void AddCacheOptions(CLI::App& app, ReaderOptions& options, ReaderWords& words) {
-  CLI::Option* const folder = app.add_option(
-      "--cache-dir", words.cache_dir,
-      "keep decoded code and the like in this folder instead of $FLOWBACK_CACHE, else "
-      "~/.cache/flowback; at most $FLOWBACK_CACHE_SIZE, else 256M");
-  app.add_flag("--no-cache", words.no_cache, "neither use nor keep decoded code on disk")
+  CLI::Option* const folder =
+      app.add_option("--cache-dir", words.cache_dir,
+                     "Keep decoded code and indexes in this folder (default $FLOWBACK_CACHE, else "
+                     "~/.cache/flowback), at most $FLOWBACK_CACHE_SIZE (default 256M)");
+  app.add_flag("--no-cache", words.no_cache, "Neither use nor keep decoded code on disk")
       ->excludes(folder);
   app.add_flag("!--no-index", options.index,
-               "neither use nor keep what an earlier command found out of the recording (in the "
-               "same folder)");
+               "Neither use nor keep results of earlier commands on this recording");
 }
 
 void AddSelectionOptions(CLI::App& app, ReaderOptions& options, ReaderWords& words) {
-  app.add_option("--tid", words.tid, "only these threads, e.g. 100,102-104");
-  app.add_option("--comm", words.comm, "only threads of these names");
-  app.add_option("--cpu-list", words.cpu_list, "only what these CPUs wrote, e.g. 0,2-3");
+  app.add_option("--tid", words.tid, "Select threads by number, e.g. 100,102-104");
+  app.add_option("--comm", words.comm, "Select threads by name");
+  app.add_option("--cpu-list", words.cpu_list, "Select what these CPUs wrote, e.g. 0,2-3");
   app.add_option("--time", options.time,
-                 "A,B: only this span; times as listings print them: seconds of the trace's clock "
-                 "(12.5), also with a unit (12500ms), or tsc:N; after the recording's begin, "
-                 "before its end or per cent of it (+1ms,-5ms; 10%,20%); either may be empty");
+                 "Select the span from A to B, either of which may be empty: seconds of the "
+                 "trace's clock (12.5), a unit (12500ms), tsc:N, after the begin or before the end "
+                 "(+1ms,-5ms), or percent (10%,20%)");
 }
 
 Error UsageError(const std::string& option, const std::string& word, const std::string& remedy) {
@@ -262,21 +268,22 @@ void AddReaderOptions(CLI::App& app, ReaderOptions& options, ReaderWords& words)
   AddImageOptions(app, options, words);
   AddCacheOptions(app, options, words);
   AddSelectionOptions(app, options, words);
-  app.add_option("--engine", options.engine, "native (default) or libipt, the slow reference");
+  app.add_option("--engine", options.engine,
+                 "Decoder: native (default), or libipt, the slow reference");
   app.add_option(
       "--resync", words.resync,
-      "after an error go on at the 'earliest' packet that tells the full state (native's default) "
-      "or at the next 'psb' (all that libipt can)");
+      "After an error, resume at the 'earliest' packet with the full state (default of native) or "
+      "at the next 'psb' (the only way of libipt)");
   app.add_option("--threads", options.threads,
-                 "threads to decode and print with; default: one for each CPU");
+                 "Threads to decode and print with (default: one per CPU)");
   app.add_option("--window", options.in_flight,
-                 "pieces of a stream, or of a listing, in work at one time");
-  app.add_option("-o,--output", options.output, "write to this file");
+                 "Number of pieces of a stream, or of a listing, in work at one time");
+  app.add_option("-o,--output", options.output, "Write to FILE");
   app.add_flag("--force", options.force,
-               "let -o overwrite a recording or an ELF file (never one that is read)");
-  app.add_flag("--json", options.json, "JSON instead of text");
+               "Let -o overwrite a recording or an ELF file (never one that is being read)");
+  app.add_flag("--json", options.json, "Print JSON");
   app.add_flag("--strict", options.strict,
-               "exit with 6 when anything was lost, with 7 when an image was missing");
+               "Exit with 6 if anything was lost, with 7 if an image was missing");
 }
 
 Status Understand(const ReaderWords& words, ReaderOptions& options) {

@@ -14,10 +14,9 @@ Status CheckNoSamples(const Recording& recording, const TraceSource& source,
                       std::string_view command) {
   if (!source.samples()) return {};
   return Fail(
-      Error(ErrorCode::kUnsupported,
-            fmt::format("{}: holds {}, which are samples: between two of them calls begin and end "
-                        "that nobody saw, so {} can't be told",
-                        recording.path, source.Name(), command))
+      Error(ErrorCode::kUnsupported, fmt::format("{}: holds {}, which are samples: calls between "
+                                                 "two of them are unknown, so {} cannot be known",
+                                                 recording.path, source.Name(), command))
           .Remedy("`flowback decode --as branches` shows the samples, `flowback timeline` where "
                   "threads stood, `flowback coverage` what ran in them; samples with a callchain "
                   "(`perf record -b -g`) or the hardware's stack "
@@ -68,10 +67,10 @@ void WarnOfSharedStreams(const Recording& recording, const Threads& threads,
     return Warn(
         where +
             "the records of thread switches are missing there in part, or contradict each other "
-            "or the trace: trace whose thread they don't tell is shown per CPU",
+            "or the trace: trace of unknown threads is shown per CPU",
         {"a larger buffer for the records (-m PAGES); --by-cpu shows the CPU's whole trace"});
   const std::string_view remedy = SwitchRemedy(recording);
-  Warn(where + "the recording does not tell which threads ran there; shown per CPU",
+  Warn(where + "the recording does not contain which threads ran there; shown per CPU",
        {remedy.empty() ? "" : fmt::format("perf: {}, or --per-thread", remedy)});
 }
 

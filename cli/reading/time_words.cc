@@ -91,8 +91,7 @@ Error NothingInSpan(const RecordingClock& clock, const std::optional<TimeSpan>& 
   const std::string start =
       fmt::format("{}: --time {}: nothing to show", options.InputName(), options.time);
   if (!trace)
-    return Error(ErrorCode::kUsage, start + ": the trace tells no times")
-        .Remedy("leave --time out");
+    return Error(ErrorCode::kUsage, start + ": the trace has no times").Remedy("leave --time out");
   const auto text = [&](uint64_t value) {
     return clock.has_nanoseconds() ? SecondsText(value) : fmt::format("tsc:{}", value);
   };

@@ -9,9 +9,9 @@ namespace flowback::cli {
 
 void AddCounterOptions(CLI::App& app, CounterWords& words, RecordOptions& options) {
   app.add_flag("-s,--stat", options.events.counters,
-               "count events of each thread, too: task-clock, page-faults, cycles, ...");
+               "Also count events per thread: task-clock, page-faults, cycles, ...");
   app.add_option("--stat-interval", words.interval,
-                 "the same, and read them so often while it runs, e.g. 100ms");
+                 "Also read the counters at this interval, e.g. 100ms");
 }
 
 Status UnderstandCounters(const CounterWords& words, RecordOptions& options) {

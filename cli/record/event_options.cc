@@ -129,49 +129,47 @@ Status CheckCrash(const RecordOptions& options) {
 
 void AddEventOptions(CLI::App& app, EventWords& words, RecordOptions& options) {
   app.add_option("--filter", words.filters,
-                 "of the event before it: of a trace 'filter FUNCTION @ FILE', of a tracepoint "
-                 "'prev_pid > 0'")
+                 "Filter for the preceding event: an address filter for traces ('filter FUNCTION @ "
+                 "FILE'), an expression for tracepoints ('prev_pid > 0')")
       ->allow_extra_args(false);
   app.add_flag("--exclude-perf", words.excludes_recorder,
-               "leave out what flowback does, of the tracepoint before it");
+               "Leave flowback's own threads out of the preceding tracepoint");
   app.add_option("-G,--cgroup", options.events.cgroups,
-                 "with -a or -C: only tasks of these control groups, one for each event");
-  words.aux_samples =
-      app.add_option("--aux-sample", words.aux_sample,
-                     "the latest SIZE bytes (4096) of the trace in each sample of its group")
-          ->expected(0, 1);
-  app.add_flag("-g", words.frame_pointers, "stacks in samples, by frame pointers");
+                 "With -a or -C: record only tasks of these control groups, one for each event");
+  words.aux_samples = app.add_option("--aux-sample", words.aux_sample,
+                                     "Attach the most recent SIZE bytes of trace to every sample "
+                                     "in the group (default 4096)")
+                          ->expected(0, 1);
+  app.add_flag("-g", words.frame_pointers, "Add call stacks to samples, by frame pointers");
   app.add_option("--call-graph", options.events.call_graph,
-                 "stacks in samples: fp, dwarf[,BYTES] or lbr");
+                 "Add call stacks to samples: fp, dwarf[,BYTES] or lbr");
   app.add_flag("-d,--data", options.events.accesses.data,
-               "in samples: the address of the data, and where that was found");
-  app.add_flag("-W,--weight", options.events.accesses.weight, "in samples: how long data took");
+               "Add the address of the data to samples, and where it was found");
+  app.add_flag("-W,--weight", options.events.accesses.weight,
+               "Add the time that the data took to samples");
   app.add_flag("--phys-data", options.events.accesses.physical,
-               "in samples: the data's physical address");
+               "Add the data's physical address to samples");
   app.add_flag("--data-page-size", options.events.accesses.page_size,
-               "in samples: the size of the data's page");
-  app.add_option(
-      "--control", options.direction.control,
-      "hardware, events: fifo:CTL[,ACK] or fd:CTL[,ACK]: others switch the events: enable [EVENT], "
-      "disable [EVENT], snapshot, evlist, ping, stop");
+               "Add the size of the data's page to samples");
+  app.add_option("--control", options.direction.control,
+                 "Take commands from a FIFO (fifo:CTL[,ACK]) or descriptor (fd:CTL[,ACK]): enable "
+                 "[EVENT], disable [EVENT], snapshot, evlist, ping, stop");
   app.add_option(
       "-D,--delay", words.delay,
-      "hardware, events: begin so many milliseconds after the program; -1: when --control says so");
-  words.switches =
-      app.add_option(
-             "--switch-output", words.switch_output,
-             "hardware, events: another file at this size (100M), after this time (10s), or at "
-             "SIGUSR2 (signal)")
-          ->expected(0, 1);
+      "Begin this many milliseconds after the program; -1: wait for 'enable' from --control");
+  words.switches = app.add_option("--switch-output", words.switch_output,
+                                  "Begin another file at this size (100M), after this time (10s), "
+                                  "or at SIGUSR2 (signal)")
+                       ->expected(0, 1);
   app.add_option("--switch-max-files", options.rotation.most_files,
-                 "keep only so many of these files");
+                 "Keep only the last N files of --switch-output");
   app.add_flag(
       "--kcore", options.events.kernel_code,
-      "with a copy of the kernel's code, which its trace is read with: OUTPUT is a folder");
+      "Also copy the kernel's code, needed to decode kernel traces. OUTPUT becomes a directory");
   app.add_flag("--on-crash", options.direction.on_crash,
-               "like -S, but keep the trace only if CMD is killed by a signal");
+               "Like -S, but save the trace only if CMD is killed by a signal");
   app.add_option("--trigger", words.trigger,
-                 "hardware: 'FUNCTION>5ms': keep only the trace of calls that take longer");
+                 "Keep only the trace of calls that take longer, e.g. 'Handle>5ms'");
 }
 
 Status UnderstandEventOptions(const EventWords& words, const CLI::App& app,

@@ -196,8 +196,8 @@ Status CheckLocks(const RecordOptions& options) {
               fmt::format("record: --locks: the engine '{}' does not know which addresses atomic "
                           "operations access: no branch trace has them",
                           options.engine))
-            .Remedy("--engine emulate; or leave --locks out: `flowback locks` then tells waits by "
-                    "place, not by lock"));
+            .Remedy("--engine emulate; or leave --locks out: `flowback locks` then reports waits "
+                    "by place, not by lock"));
   if (options.streams.branch_depth)
     return Fail(
         Error(ErrorCode::kUnsupported,
@@ -364,88 +364,91 @@ int Execute(const RecordWords& words, RecordOptions& options, const CLI::App& ap
 
 void AddOptions(CLI::App& app, RecordWords& words, RecordOptions& options) {
   app.add_option("-p,--pid", options.target.pids,
-                 "record running processes: PID[,PID...] (step); to end it, Ctrl-C or SIGTERM: "
-                 "after kill -9 of flowback they die of SIGTRAP")
+                 "Record running processes until Ctrl-C or SIGTERM, e.g. 100,102. With step, do "
+                 "not kill flowback with SIGKILL: they would die of SIGTRAP")
       ->delimiter(',')
       ->allow_extra_args(false);
-  app.add_option("-t,--tid", options.target.tids, "record running threads: TID[,TID...] (step)")
+  app.add_option("-t,--tid", options.target.tids, "Record running threads, e.g. 100,102")
       ->delimiter(',')
       ->allow_extra_args(false);
-  app.add_option("--engine", words.engine, EngineNames() + " (default auto)");
-  app.add_option("-L,--foreign-root", options.emulate.root,
-                 "emulate: where AArch64 programs find libraries (/usr/aarch64-linux-gnu)");
-  app.add_flag("--locks", options.emulate.locks,
-               "emulate: record the addresses of locks, too: `flowback locks` then tells each by "
-               "itself");
-  app.add_flag("--exact", options.emulate.exact, "emulate: one instruction a block (slower)");
+  app.add_option("--engine", words.engine,
+                 "Record with this engine: " + EngineNames() + " (default auto)");
+  app.add_option(
+      "-L,--foreign-root", options.emulate.root,
+      "Folder where AArch64 programs find their libraries (default /usr/aarch64-linux-gnu)");
+  app.add_flag(
+      "--locks", options.emulate.locks,
+      "Record the addresses of locks, so that `flowback locks` reports each lock by itself");
+  app.add_flag("--exact", options.emulate.exact, "Run one instruction per block (slower)");
   app.add_option("-o,--output", options.files.output,
-                 "file or FIFO to write (default perf.data); -: standard output");
+                 "Write to FILE, a file or FIFO (default perf.data); -: standard output");
   app.add_flag("--force", words.force,
-               "let -o take the place of a file that is no recording (kept as OUTPUT.old)");
+               "Let -o replace a file that is no recording (it is kept as OUTPUT.old)");
   app.add_option("--raw-dir", options.files.raw_directory,
-                 "also write raw streams and code images there");
+                 "Also write raw streams and code images to FOLDER");
   app.add_flag("--no-images{false}", options.files.keep_images,
-               "don't keep the files that run, in OUTPUT.images");
-  app.add_option("--clock", words.clock,
-                 "host (default), or instructions: times count executed instructions");
-  app.add_option("--psb-period", words.psb_period, "bytes between sync points, 2K to 64M");
+               "Do not copy the files that run to OUTPUT.images");
+  app.add_option(
+      "--clock", words.clock,
+      "Clock for times: host (default), or instructions, which counts executed instructions");
+  app.add_option("--psb-period", words.psb_period, "Bytes between sync points, 2K to 64M");
   app.add_option("-e,--event", options.events.words,
-                 "perf's spelling: intel_pt/cyc=1,mtc_period=3,.../u; of the machine's own events "
-                 "also cycles:u, sched:sched_switch, {a,b}")
+                 "Record this event, as perf spells it: intel_pt/cyc=1,mtc_period=3/u, cycles:u, "
+                 "sched:sched_switch, {a,b}")
       ->allow_extra_args(false);
-  app.add_flag("-a,--all", options.events.all_cpus, "record whatever runs on the CPUs");
-  app.add_option("-C,--cpu", options.events.cpus, "record on these CPUs only: 0-3,8");
+  app.add_flag("-a,--all", options.events.all_cpus, "Record everything that runs on the CPUs");
+  app.add_option("-C,--cpu", options.events.cpus, "Record only on these CPUs, e.g. 0-3,8");
   app.add_flag("-b,--branch-any", words.any_branch,
-               "branch stacks (LBR, BRBE); emulate: of all branches");
+               "Record branch stacks (LBR, BRBE); with emulate of all branches");
   app.add_option("-j,--branch-filter", options.events.branch_filter,
-                 "the same of some branches: any,u");
-  auto* frequency = app.add_option("-F,--freq", options.events.frequency,
-                                   "samples a second, of events without a period (4000)");
-  app.add_option("-c,--count", options.events.period,
-                 "instead: a sample each N times that such an event happens")
+                 "Record branch stacks of some branches, e.g. any,u");
+  auto* frequency =
+      app.add_option("-F,--freq", options.events.frequency,
+                     "Samples per second, for events without a period (default 4000)");
+  app.add_option("-c,--count", options.events.period, "Sample every N occurrences, in place of -F")
       ->excludes(frequency);
-  app.add_flag("--switch-events", options.events.switches, "record thread switches");
+  app.add_flag("--switch-events", options.events.switches, "Record thread switches");
   AddCounterOptions(app, words.counters, options);
   words.cyc = app.add_option("--cyc", words.cyc_threshold,
-                             "CYC packets, at least 2^(N-1) cycles apart (default 0: all)")
+                             "Write CYC packets, at least 2^(N-1) cycles apart (default 0: all)")
                   ->expected(0, 1);
-  app.add_option("--mtc-period", words.mtc_period, "MTC packet every 2^N crystal ticks, or none");
-  app.add_flag("--noretcomp", words.no_return_compression, "tell every return's target");
-  app.add_flag("--no-tsc", words.no_timestamps, "no times");
-  app.add_flag("--all-cpus", words.all_cpus, "step: let the program use every CPU (slower)");
-  words.snapshots =
-      app.add_option(
-             "-S,--snapshot", words.snapshot,
-             "keep only the last SIZE bytes (default 4M) of each thread, taken when it ends "
-             "and at SIGUSR2")
-          ->expected(0, 1);
+  app.add_option("--mtc-period", words.mtc_period,
+                 "Write an MTC packet every 2^N crystal ticks, or none");
+  app.add_flag("--noretcomp", words.no_return_compression,
+               "Disable return compression: record the target of every return");
+  app.add_flag("--no-tsc", words.no_timestamps, "Record no times");
+  app.add_flag("--all-cpus", words.all_cpus, "Let the program use every CPU (slower)");
+  words.snapshots = app.add_option("-S,--snapshot", words.snapshot,
+                                   "Keep only the last SIZE bytes of each thread (default 4M), "
+                                   "saved at its end and at SIGUSR2")
+                        ->expected(0, 1);
   auto* per_cpu = app.add_flag("--per-cpu", options.streams.per_cpu,
-                               "emulate: one stream for each (virtual) CPU, with thread switches");
-  app.add_flag("--per-thread", words.per_thread, "one stream for each thread (default)")
+                               "Write one stream per virtual CPU, with thread switches");
+  app.add_flag("--per-thread", words.per_thread, "Write one stream per thread (default)")
       ->excludes(per_cpu);
   app.add_option("-m,--mmap-pages", words.buffers,
-                 "perf's PAGES[,AUXPAGES] or sizes: AUXPAGES is what -S keeps");
+                 "Buffer sizes, as perf has them: PAGES[,AUXPAGES] or bytes. AUXPAGES is the part "
+                 "that -S keeps");
   app.add_option("--duration", words.duration,
-                 "stop recording after this time, e.g. 10s (see --kill)");
-  app.add_option("--max-size", words.max_size, "stop recording at this file size, e.g. 100M");
+                 "Stop recording after this time, e.g. 10s; the program runs on (see --kill)");
+  app.add_option("--max-size", words.max_size, "Stop recording at this file size, e.g. 100M");
   app.add_option("--from", options.watched.from,
-                 "record from this function's first instruction on: a name, a pattern (str*) or "
-                 "/an expression/");
+                 "Start recording at this function: a name, a pattern (str*) or /an expression/");
   app.add_option("--until", options.watched.until,
-                 "record up to this function's first instruction");
+                 "Stop recording at this function's first instruction");
   app.add_flag("--regions", words.regions,
-               "record only what the program says (flowback/self.h: flowback_region_begin, "
-               "flowback_region_end)");
+               "Record only the regions that the program marks (flowback/self.h)");
   app.add_flag("--kill", options.files.kill_on_failure,
-               "end CMD with the recording: at --duration, --max-size and --max-instructions, and "
-               "when it cannot be written; else it runs on");
-  app.add_option("--max-instructions", words.max_instructions, "stop recording after so many");
+               "End CMD when recording ends (--duration, --max-size, --max-instructions) or fails");
+  app.add_option("--max-instructions", words.max_instructions,
+                 "Stop recording after N instructions");
   app.add_flag("--compare", words.compare,
-               "run CMD once more by itself, its output thrown away, and tell what recording cost");
+               "Run CMD once more unrecorded, and print how much slower recording was");
   AddEventOptions(app, words.events, options);
   AddHardwareOptions(app);
   app.footer(RefusedOptions());
-  app.add_flag("--json", words.json, "the result as JSON lines on stdout, after CMD's own output");
+  app.add_flag("--json", words.json,
+               "Print the result as JSON lines on standard output, after CMD's own output");
 }
 
 std::string Joined(const Arguments& arguments) {

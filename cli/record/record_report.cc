@@ -112,7 +112,7 @@ void TellEnds(const RecordSummary& summary, const RecordOptions& options) {
              : fmt::format("record: process {} ({}) {}", end.pid, end.comm, text));
   }
   if (lines > kMostLines)
-    Warn(fmt::format("record: {} more processes were killed: flowback info tells",
+    Warn(fmt::format("record: {} more processes were killed: see flowback info",
                      lines - kMostLines));
 }
 

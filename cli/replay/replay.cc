@@ -21,17 +21,14 @@ namespace {
 constexpr char kUsualInput[] = "perf.data";
 
 void AddReplayOptions(CLI::App& app, ReplayOptions& options, ReaderWords& words) {
-  app.add_option(
-      "--at", options.at,
-      "where to stand first: end (the default), begin, crash, a time (seconds, units, per cent "
-      "of the recording: 50%, +1ms after its begin, -1ms before its end), #N, before the thread's "
-      "instruction of that number, from 0, or spike:N, where the Nth slowest instance of the last "
-      "`spikes` begins");
-  app.add_option("--pid", options.pid,
-                 "the process to replay (default: the one that executed most)");
+  app.add_option("--at", options.at,
+                 "Moment to start at: end (default), begin, crash, a time (12.5, 50%, +1ms after "
+                 "the begin, -1ms before the end), #N before the thread's N-th instruction from 0, "
+                 "or spike:N at the N-th slowest instance of the last `spikes`");
+  app.add_option("--pid", options.pid, "Process to replay (default: the one that executed most)");
   app.add_option("--gdb-server", options.gdb_server,
-                 "wait for a gdb in place of starting one: on that port of this machine, or on a "
-                 "Unix socket at that path (default: a free port)")
+                 "Wait for a gdb instead of starting one, on a port of this machine or a Unix "
+                 "socket at a path (default: a free port)")
       ->expected(0, 1);
   // An editor may name the recording.
   const auto no_input = [&words] {
@@ -43,21 +40,21 @@ void AddReplayOptions(CLI::App& app, ReplayOptions& options, ReaderWords& words)
         options.dap = true;
         no_input();
       },
-      "speak the Debug Adapter Protocol on standard input and output, as editors do");
+      "Speak the Debug Adapter Protocol on standard input and output, for editors");
   app.add_option_function<std::string>(
       "--dap-server",
       [&options, no_input](const std::string& word) {
         options.dap_server = word;
         no_input();
       },
-      "wait for an editor on that port of this machine, or on a Unix socket at that path");
+      "Wait for an editor on a port of this machine, or on a Unix socket at a path");
   app.add_option("--listen", options.listen,
-                 "the address that --gdb-server listens on (default 127.0.0.1)");
+                 "Address that --gdb-server listens on (default 127.0.0.1)");
   app.add_flag("--gdb-init", options.gdb_init,
-               "print the Python text that gdb needs for call stacks; stands alone");
+               "Print the Python text that gdb needs for call stacks, and do nothing else");
   app.footer(
-      "Words after -- go to gdb. `flowback help backward` shows how to step backward, and what a "
-      "replay cannot tell.");
+      "Words after -- go to gdb. `flowback help backward` shows how to step backward, and which "
+      "values a replay lacks.");
 }
 
 Status UnderstandReplay(const CLI::App&, ReplayOptions& options) {

@@ -65,7 +65,7 @@ std::string SourcesText(const SampledStack& stack) {
 const char* StitchText(SampledStack::Stitch stitch) {
   switch (stitch) {
     case SampledStack::Stitch::kNoSlots:
-      return "; not stitched: the hardware does not tell the calls' slots";
+      return "; not stitched: the hardware does not record the calls' slots";
     case SampledStack::Stitch::kNoOverlap:
       return "; not stitched: the sample before has no such calls";
     case SampledStack::Stitch::kAmbiguous:
@@ -96,7 +96,7 @@ const char* CopyEndText(UnwoundStack::End end) {
 void AppendEnd(const SampledStack& stack, std::string& out) {
   auto to = std::back_inserter(out);
   if (stack.frames.empty()) {
-    out += "    (the sample tells of no place)\n\n";
+    out += "    (the sample has no place)\n\n";
     return;
   }
   fmt::format_to(to, "    (callers from: {}", SourcesText(stack));

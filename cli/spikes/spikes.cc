@@ -123,7 +123,7 @@ class SpikesJob final : public ReadingJob {
 Error RefuseSamples(const std::string& input) {
   return Error(ErrorCode::kUsage,
                fmt::format("{}: these are samples, between which nothing is known: whether a call "
-                           "was slow, and why, can't be told from them",
+                           "was slow, and why, cannot be known from them",
                            input))
       .Remedy(
           "`timeline` or `branches` of it; for spikes record whole flow with "
@@ -333,7 +333,7 @@ std::string WhichRegions(const ProgramRegions& regions) {
   for (const auto& [name, count] : regions.counts()) {
     if (names == kMostNames) return text + ", ...";
     text += fmt::format("{}{} ({})", names++ == 0 ? "" : ", ",
-                        name.empty() ? "some whose names the code does not tell" : name, count);
+                        name.empty() ? "some whose names the code does not contain" : name, count);
   }
   return text;
 }
@@ -341,7 +341,7 @@ std::string WhichRegions(const ProgramRegions& regions) {
 void SpikesJob::WarnOfUnnamedRegions() const {
   const uint64_t unnamed = report_->unnamed_regions;
   if (unnamed == 0) return;
-  Warn(fmt::format("{}: {} left out, of which the code does not tell the name: it is made when the "
+  Warn(fmt::format("{}: {} left out: the code does not contain the name, which is made when the "
                    "program runs",
                    opened_.InputName(),
                    unnamed == 1 ? "1 region is" : fmt::format("{} regions are", unnamed)),
@@ -407,40 +407,41 @@ Error SpikesJob::NoInstance() {
 }
 
 void AddSpikesOptions(CLI::App& app, SpikesWords& words, ReaderWords&) {
-  app.add_option("FUNC,--function", words.function,
-                 "the function whose calls are compared: any of its names, a pattern (str*) or "
-                 "/an expression/");
+  app.add_option(
+      "FUNC,--function", words.function,
+      "Function whose calls are compared: any of its names, a pattern (str*) or /an expression/");
   CLI::Option* const start = app.add_option(
       "--start", words.start,
-      "instead: from this place on (a function's entry, FILE:LINE or 0xADDRESS) ...");
-  CLI::Option* const stop = app.add_option("--stop", words.stop, "... up to that one");
+      "Compare runs from this place (a function's entry, FILE:LINE or 0xADDRESS) ...");
+  CLI::Option* const stop = app.add_option("--stop", words.stop, "... up to this place");
   start->needs(stop);
   stop->needs(start);
-  app.add_flag(
-         "--across-threads", words.across_threads,
-         "another thread may come to the stop: the values that the threads write with PTWRITE "
-         "behind the places pair them")
+  app.add_flag("--across-threads", words.across_threads,
+               "Let another thread reach the stop: values that the threads write with PTWRITE "
+               "after the places pair them")
       ->needs(start);
-  app.add_option("--region", words.region,
-                 "instead: a region that the program names itself (flowback/self.h); also a "
-                 "pattern");
-  app.add_flag("--auto", words.automatic,
-               "instead: calls of the function that looks most like the handler of requests: what "
-               "an outermost loop calls again and again")
-      ->excludes(start);
   app.add_option(
-         "--by", words.by,
-         "what slow is measured by: time, instructions, off-cpu, kernel or cycles (time; of "
-         "emulated recordings instructions)")
+      "--region", words.region,
+      "Compare runs of a region that the program names (flowback/self.h); a name or a pattern");
+  app.add_flag("--auto", words.automatic,
+               "Compare calls of the function that looks most like a request handler: one that an "
+               "outermost loop calls again and again")
+      ->excludes(start);
+  app.add_option("--by", words.by,
+                 "Measure of slowness: time, instructions, off-cpu, kernel or cycles. Default: "
+                 "time; of emulated recordings, instructions")
       ->check(CLI::IsMember({"time", "instructions", "off-cpu", "kernel", "cycles"}));
   app.add_option("--over", words.over,
-                 "what is slow: more than 5ms, p99 (a quantile) or 3x (the median); by default "
-                 "what lies apart from the others");
-  app.add_option("--min-duration", words.min_duration, "shorter ones are not slow, e.g. 100us");
-  app.add_option("--top", words.top, "explain so many of the slowest one by one (5)");
-  app.add_option("--save-instances", words.save_instances, "writes every instance to a CSV file");
-  app.add_option("--html", words.html,
-                 "writes a page to look around in instead: one HTML file that needs nothing else");
+                 "Limit for slow instances: 5ms, p99 (a quantile) or 3x (the median). Default: a "
+                 "gap in the distribution");
+  app.add_option("--min-duration", words.min_duration,
+                 "Do not count shorter instances as slow, e.g. 100us");
+  app.add_option("--top", words.top,
+                 "Number of slowest instances to explain one by one (default 5)");
+  app.add_option("--save-instances", words.save_instances, "Write every instance to a CSV file");
+  app.add_option(
+      "--html", words.html,
+      "Write a page to explore instead of the text, as one HTML file that needs nothing else");
   app.footer("`flowback help output` describes the text and the JSON.");
 }
 
@@ -483,7 +484,7 @@ Status UnderstandSpikes(const CLI::App& app, SpikesWords& words) {
 int RunSpikes(const Arguments& arguments) {
   return ExecuteReading<SpikesWords>(
       arguments, {.name = "spikes",
-                  .summary = "Tells why the slow calls of a function were slow.",
+                  .summary = "Explains why the slow calls of a function were slow.",
                   .add_options = AddSpikesOptions,
                   .complete = CompleteRecorded,
                   .understand = UnderstandSpikes,

@@ -258,20 +258,17 @@ Status CheckForSamples(const StackOptions& options) {
 
 void AddStackOptions(CLI::App& app, StackOptions& options, ReaderWords&) {
   app.add_option("--at", options.at,
-                 "the moment: end (the default), begin, crash, a time (seconds, units, per cent of "
-                 "the recording: 50%, +1ms after its begin, -1ms before its end), #N, before the "
-                 "thread's instruction of that number, from 0, or spike:N, where the Nth slowest "
-                 "instance of the last `spikes` begins");
-  app.add_option("--thread", options.thread, "the thread of that number or name only");
-  app.add_flag(
-      "--all", options.all,
-      "all threads: the default, but for --at '#N', which is about one thread; of samples: "
-      "every one");
+                 "Moment to show: end (default), begin, crash, a time (12.5, 50%, +1ms after the "
+                 "begin, -1ms before the end), #N before the thread's N-th instruction from 0, or "
+                 "spike:N at the N-th slowest instance of the last `spikes`");
+  app.add_option("--thread", options.thread, "Select a thread by number or name");
+  app.add_flag("--all", options.all,
+               "Show all threads (default, except for --at '#N'); with samples, show every sample");
   app.add_flag("--stitch", options.stitch,
-               "of samples with the hardware's stack of calls: what its depth cuts off is taken "
-               "from the thread's sample before, where that had the same calls in the same places");
-  app.add_flag("--paths", options.paths, "samples added up by call path");
-  app.footer("`flowback help output` says what is printed.");
+               "Complete the hardware's stacks of samples that its depth cut off, from the "
+               "thread's previous sample, if both have the same calls in the same slots");
+  app.add_flag("--paths", options.paths, "Add samples up by call path");
+  app.footer("`flowback help output` describes the text and the JSON.");
 }
 
 Status UnderstandStack(const CLI::App&, StackOptions& options) {

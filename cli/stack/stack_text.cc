@@ -65,8 +65,8 @@ void PrintStackText(const ShownStack& shown, const StackStyle& style, Output& ou
   }
   if (guessed)
     out +=
-        "    (guess: the thread had left several stacks at one place, and nothing tells to "
-        "which of them it came back)\n";
+        "    (guess: the thread had left several stacks at one place, and it is unknown to which "
+        "of them it came back)\n";
   AppendOutside(out, shown.stack);
   out += '\n';
   output.Commit();

@@ -357,7 +357,7 @@ Status TimelineJob::ShowTimeline(Output& output) {
 void TimelineJob::TellOfOverview() const {
   constexpr uint64_t kLong = uint64_t{256} << 20;
   if (WorkBytes() < kLong || IsQuiet() || isatty(STDERR_FILENO) == 0) return;
-  Warn("timeline: following every call takes a while; --overview tells sooner what ran when");
+  Warn("timeline: following every call takes a while; --overview shows sooner what ran when");
 }
 
 Status TimelineJob::FindTimeline(const TimelineOptions& options) {
@@ -410,7 +410,7 @@ Status TimelineJob::JudgeCalls() {
 int RunTimeline(const Arguments& arguments) {
   return ExecuteReading<TimelineWords>(
       arguments, {.name = "timeline",
-                  .summary = "Tells what ran when.",
+                  .summary = "Shows where the time went, by thread, function and call path.",
                   .add_options = AddTimelineOptions,
                   .complete = CompleteRecorded,
                   .understand = UnderstandTimeline,

@@ -35,37 +35,37 @@ Status CheckOverview(const std::string& name) {
 }  // namespace
 
 void AddTimelineOptions(CLI::App& app, TimelineWords& words, ReaderWords& reader) {
-  app.add_option("--thread", reader.tid, "the same as --tid");
+  app.add_option("--thread", reader.tid, "Select threads by number, as --tid");
   app.add_option("--function", words.function,
-                 "only calls of this function, and what they call. By any of its names, a pattern "
+                 "Select calls of this function and their callees. Any of its names, a pattern "
                  "(str*) or /an expression/");
-  app.add_option("--depth,--max-depth", words.depth, "call paths: only so many levels (32)")
+  app.add_option("--depth,--max-depth", words.depth, "Levels of call paths (default 32)")
       ->check([](const std::string& word) { return std::string(word == "0" ? "at least 1" : ""); });
   app.add_option("--sort", words.sort,
-                 "sort functions and call paths by time, instructions, calls or total (time with "
-                 "calls) (time; of emulated recordings instructions)")
+                 "Sort functions and call paths by time, instructions, calls, or total (time with "
+                 "calls). Default: time; of emulated recordings, instructions")
       ->check(CLI::IsMember({"time", "instructions", "calls", "total"}));
-  app.add_option("--top", words.top, "so many lines of each profile (20)");
-  app.add_option(
-      "--at", words.at,
-      "the single instructions at that time, with their proven intervals; a time as for "
-      "--time, begin, end, crash; or spike:N: where the Nth slowest instance of the last `spikes` "
-      "begins; or '#N': at the instruction of a thread (--tid) before which it has N");
+  app.add_option("--top", words.top, "Lines of each profile (default 20)");
+  app.add_option("--at", words.at,
+                 "Print the instructions at this time with their proven bounds: a time as for "
+                 "--time, begin, end, crash, spike:N (the N-th slowest instance of the last "
+                 "`spikes`), or '#N' (the N-th instruction of a thread, --tid)");
   app.add_option("--by", words.by,
-                 "the table's rows: function, or line: source lines by the instructions that they "
-                 "executed (function)")
+                 "Profile functions (default), or source lines by executed instructions; inlined "
+                 "code counts for the line it was written on")
       ->check(CLI::IsMember({"function", "line"}));
-  app.add_flag("--lines", words.lines, "the same as --by line");
+  app.add_flag("--lines", words.lines, "Short for --by line");
   app.add_flag("--overview", words.overview,
-               "what the recording's index alone can tell: soon, also of a long one, and without "
-               "calls");
+               "Print what the recording's index alone proves: fast even for long recordings, but "
+               "without calls");
   app.add_flag("--waits", words.waits,
-               "also show which part of its time each thread waited for others, spinning and "
-               "sleeping, as `locks` finds it");
-  app.add_option("--around", words.around, "with --at: so many before it, and as many behind (10)");
-  CLI::Option* const svg = app.add_option("--svg", words.svg, "writes a picture: one SVG file");
+               "Also show how long each thread waited for others, spinning and sleeping, as "
+               "`locks` finds it");
+  app.add_option("--around", words.around,
+                 "With --at: number of instructions before it, and after it (default 10)");
+  CLI::Option* const svg = app.add_option("--svg", words.svg, "Write a picture as one SVG file");
   app.add_option("--html", words.html,
-                 "writes a page to zoom and search in: one HTML file that needs nothing else")
+                 "Write a page to zoom and search in, as one HTML file that needs nothing else")
       ->excludes(svg);
   app.footer("`flowback help output` describes the text and the JSON.");
 }

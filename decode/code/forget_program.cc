@@ -94,7 +94,7 @@ AddressSpace Unknown(const RecordingCode& code) {
   given.Unmap(kUpperHalf, kUpperHalf);
   AddressSpace unknown;
   unknown.Explain(0, kUpperHalf,
-                  CodeSection::Missing("the records that tell which program ran here were lost; "
+                  CodeSection::Missing("the records of the program that ran here were lost; "
                                        "record with a larger buffer (-m PAGES)"));
   unknown.MapAll(given);
   return unknown;

@@ -176,7 +176,7 @@ class Loader {
       source_.problem =
           (recorded_.empty() ? "the recording has no build-id for its kernel"
            : own.empty()     ? "the recording was made on the kernel " + recorded_.ToHex() +
-                               ", and this machine's does not tell its build-id"
+                               ", and this machine's does not reveal its build-id"
                          : "the recording was made on the kernel " + recorded_.ToHex() +
                                ", this machine runs " + own.ToHex()) +
           "; " + kGetKcore;

@@ -4,13 +4,13 @@
 
 # The options of a command, one a line, as its help has them.
 _flowback_options() {
-  "$1" help "$2" 2>/dev/null | sed -n 's/^  \(-.*\)/\1/p' | grep -oE -- '(^|, )--?[A-Za-z][a-z-]*' |
+  "$1" "$2" --help-all 2>/dev/null | sed -n 's/^  \(-.*\)/\1/p' | grep -oE -- '(^|, )--?[A-Za-z][a-z-]*' |
     sed 's/^, //' | sort -u
 }
 
 # Whether the option takes a word that follows it.
 _flowback_takes_word() {
-  "$1" help "$2" 2>/dev/null | grep -E -- "^  (-[A-Za-z], )?(--[a-z-]+, )*$3(, --[a-z-]+)* [A-Z]" >/dev/null
+  "$1" "$2" --help-all 2>/dev/null | grep -E -- "^  (-[A-Za-z], )?(--[a-z-]+, )*$3(, --[a-z-]+)* [A-Z]" >/dev/null
 }
 
 # The index of the program that `record` is to run, if the cursor is at it or behind it.

@@ -51,7 +51,7 @@ struct SampledFrame {
 struct SampledStack {
   enum class Stitch : uint8_t {
     kNotTried,   // not asked for, or all calls are in the sample
-    kNoSlots,    // the hardware does not tell where in its stack the newest call is
+    kNoSlots,    // the hardware does not say where in its stack the newest call is
     kNoOverlap,  // the stack before has no such calls
     kAmbiguous,  // it has them at more than one place, as recursion makes
     kStitched,

@@ -206,7 +206,7 @@ Result<DapServer::Answer> DapServer::ExceptionInfo(const Json& arguments) {
                            {"description", fmt::format("killed by it: {}", strsignal(*signal))},
                            {"breakMode", "unhandled"}}};
   }
-  return Fail(ErrorCode::kUsage, "no signal ended this thread, as far as the recording tells");
+  return Fail(ErrorCode::kUsage, "no signal ended this thread, as far as the recording shows");
 }
 
 }  // namespace flowback::dap

@@ -74,7 +74,7 @@ Error NoAccesses(const Recording& recording, const AccessReport& report) {
         .Remedy("leave --tid, --comm and --cpu-list out");
   std::string what = recording.path + ": no sampled access to memory in this recording";
   if (report.samples != 0)
-    what += ": none of its " + std::to_string(report.samples) + " samples tells an address";
+    what += ": none of its " + std::to_string(report.samples) + " samples has an address";
   return Error(ErrorCode::kUnsupported, what)
       .Remedy(
           "perf record -d -W -e cpu/mem-loads,ldlat=30/P -e cpu/mem-stores/P -- CMD on Intel "

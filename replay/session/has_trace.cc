@@ -39,7 +39,7 @@ Status CheckHasTrace(const Recording& recording) {
   Error error(ErrorCode::kUnsupported, recording.path + ": no branch trace in this recording");
   return Fail(error.Remedy(
       "record one with `flowback record -- CMD`, or `perf record -e intel_pt//u -- CMD` on a "
-      "machine with Intel PT (`flowback doctor` tells)"));
+      "machine with Intel PT (`flowback doctor` checks)"));
 }
 
 }  // namespace flowback

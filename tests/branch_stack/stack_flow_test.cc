@@ -82,7 +82,7 @@ TEST_F(Stacks, ACompareStandsForTheBranchBehindItWhereTheUnitSaysSo) {
   Add({Branch(0x1003, 0x1000), Branch(0x1000, 0x1000), Branch(0x1006, 0x1010)});
   EXPECT_EQ(Flow(),
             "0x1003..0x1003 taken to 0x1000\n"
-            "lost: a record tells of a branch where the code has none\n"
+            "lost: a record has a branch where the code has none\n"
             "0x1000..0x1003 not taken, on to 0x1005\n"
             "0x1005..0x1006 taken to 0x1010\n");
   config_.names_compare = true;
@@ -230,7 +230,7 @@ TEST_F(Stacks, TheNewestToldTwiceIsSaidButALoopIsNot) {
             "0x1003..0x1003 taken to 0x1000\n"
             "0x1000..0x1003 not taken, on to 0x1005\n"
             "0x1005..0x1006 taken to 0x1010\n"
-            "lost: the newest record was told twice\n"
+            "lost: the newest record was reported twice\n"
             "unknown 0x1010 0x1003\n"
             "0x1003..0x1003 taken to 0x1000\n"
             "0x1000..0x1003 taken to 0x1000\n");

@@ -200,7 +200,7 @@ TEST(PerfDamage, AuxSizeThatLiesIsBoundedByTheAuxRecords) {
     const Recording recording = Read(bytes);
     EXPECT_EQ(recording.streams.at(0).bytes.size(), 40u);
     EXPECT_TRUE(Warns(recording, "inside the AUX area"));
-    EXPECT_TRUE(Warns(recording, "AUX records tell of 40 bytes"));
+    EXPECT_TRUE(Warns(recording, "AUX records describe 40 bytes"));
   }
 }
 

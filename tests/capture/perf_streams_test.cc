@@ -162,8 +162,8 @@ TEST(PerfStreams, BufferOfAnotherCpuThanBefore) {
     char place[32];
     std::snprintf(place, sizeof place, "at offset 0x%llx", static_cast<unsigned long long>(at));
     EXPECT_TRUE(Warns(recording, place));
-    EXPECT_TRUE(Warns(recording, per_thread ? "is of thread 3, the ones before said of thread 1"
-                                            : "is of CPU 3, the ones before said of CPU 1"));
+    EXPECT_TRUE(Warns(recording, per_thread ? "is of thread 3, the earlier ones declared thread 1"
+                                            : "is of CPU 3, the earlier ones declared CPU 1"));
     EXPECT_TRUE(Warns(recording, "so do 1 more"));
   }
 }

@@ -190,7 +190,7 @@ TEST_F(RawOwner, OnSeveralCpusItIsNobodysUnlessASizeTells) {
   const Recording unknown = Opened();
   EXPECT_EQ(unknown.streams[0].cpu, -1);
   EXPECT_EQ(unknown.streams[0].tid, -1);
-  EXPECT_TRUE(Warns(unknown, "nobody's"));
+  EXPECT_TRUE(Warns(unknown, "belongs to no thread"));
   Aux(43, 3, 5);  // as long as the file
   Aux(43, 2, 7);
   EXPECT_EQ(Opened().streams[0].cpu, 3);
@@ -216,7 +216,7 @@ TEST_F(RawOwner, SwitchesWithoutAThreadMakeItNobodys) {
   const Recording recording = Opened();
   EXPECT_EQ(recording.streams[0].tid, -1);
   EXPECT_EQ(recording.streams[0].cpu, -1);
-  EXPECT_TRUE(Warns(recording, "nobody's"));
+  EXPECT_TRUE(Warns(recording, "belongs to no thread"));
 }
 
 TEST(TimeConversionSpec, IsParsed) {

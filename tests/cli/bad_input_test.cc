@@ -475,26 +475,5 @@ TEST(UsageOfARecording, IsExplained) {
   }
 }
 
-TEST(Help, ListsWhatWorksAndNothingElse) {
-  const ProgramResult help = RunFlowback({"--help"});
-  EXPECT_EQ(help.status, 0);
-  for (const char* command : {"record", "decode", "stack", "replay", "timeline", "spikes", "locks",
-                              "coverage", "crash", "pack", "merge", "branches", "export", "query"})
-    EXPECT_TRUE(help.out.contains(std::string("  ") + command)) << help.out;
-  EXPECT_FALSE(help.out.contains("\n  report ")) << help.out;
-  EXPECT_EQ(RunFlowback({}).status, 2);
-  EXPECT_EQ(RunFlowback({"help", "decode"}).status, 0);
-  EXPECT_TRUE(RunFlowback({"help", "decode"}).out.contains("--resync"));
-  EXPECT_TRUE(RunFlowback({"--version"}).out.starts_with("flowback "));
-}
-
-TEST(Help, SaysWhenItCannotBeWritten) {
-  for (const std::string words : {"help", "help decode", "decode --help", "version"}) {
-    const std::string line = ProgramFile() + " " + words + " >/dev/full 2>/dev/null";
-    const int status = std::system(line.c_str());
-    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 1) << line;
-  }
-}
-
 }  // namespace
 }  // namespace flowback::test

@@ -47,7 +47,7 @@ const std::vector<Known>& AllKnown() {
        "devtools/crosstool/autofdo/testdata/propeller_sample_1.bin.gen",
        116698,
        14,
-       {{"no code image", 115}, {"the newest record was told twice", 947}}},
+       {{"no code image", 115}, {"the newest record was reported twice", 947}}},
       {"SimpleperfLbr",
        "simpleperf-lbr/perf_lbr.data",
        "simpleperf-lbr/lbr_test_loop",

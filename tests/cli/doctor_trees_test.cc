@@ -84,7 +84,7 @@ TEST(DoctorTrees, ASavedMachineIsJudgedAsTheMachine) {
     // Only trying tells some refusals.
     const bool refused = verdict["found_by"].get<std::string>().contains("perf_event_open: ");
     if (of_programs) {
-      EXPECT_TRUE(told["why"].get<std::string>().contains("not told by the tree")) << told;
+      EXPECT_TRUE(told["why"].get<std::string>().contains("tree does not contain")) << told;
       EXPECT_EQ(told["usable"], false);
     } else if (!refused) {
       EXPECT_EQ(told["why"], verdict["why"]);
@@ -93,7 +93,7 @@ TEST(DoctorTrees, ASavedMachineIsJudgedAsTheMachine) {
   }
   for (const json& note : saved["permissions"])
     if (note["name"] == "container") {
-      EXPECT_EQ(note["text"], "not told by the tree");
+      EXPECT_EQ(note["text"], "not in the tree");
     }
 }
 

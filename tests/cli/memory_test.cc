@@ -94,7 +94,7 @@ TEST_F(Memory, TellsWhoSharesALine) {
   EXPECT_TRUE(lines[3].starts_with("Longest in all was waited for data at 0x402000: 93.0% "))
       << lines[3];
   EXPECT_TRUE(
-      lines[4].starts_with("Of 115 sampled accesses 5 do not name their instruction "
+      lines[4].starts_with("Among 115 sampled accesses 5 do not name their instruction "
                            "exactly (skid)"))
       << lines[4];
   EXPECT_EQ(lines[5], "These are samples: of accesses between them nothing is known.");
@@ -413,7 +413,7 @@ TEST_F(Memory, OfATraceWhoseSamplesTellNoData) {
   const ProgramResult result = RunFlowback({"branches", "--mem", "--symfs", generated + "/images",
                                             generated + "/vcalls-pebs/perf.data"});
   EXPECT_EQ(result.status, 1);
-  EXPECT_TRUE(result.err.contains("none of its 2276 samples tells an address")) << result.err;
+  EXPECT_TRUE(result.err.contains("none of its 2276 samples has an address")) << result.err;
 }
 
 }  // namespace

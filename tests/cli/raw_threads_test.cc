@@ -81,7 +81,7 @@ TEST_P(RawThreads, OfAnUnknownCpuTheTraceIsNobodys) {
   fs::copy(golden::TracesFolder() / "generated" / GetParam() / "images", from_ / "images");
   const ProgramResult raw = Raw({"cut.bin"});
   EXPECT_EQ(raw.status, 0) << raw.err;
-  EXPECT_TRUE(raw.err.contains("its trace is nobody's")) << raw.err;
+  EXPECT_TRUE(raw.err.contains("its trace belongs to no thread")) << raw.err;
   EXPECT_TRUE(raw.out.starts_with("0 ")) << "by the stream's number: " << raw.out;
   EXPECT_EQ(std::ranges::count(raw.out, '\n'), 1) << raw.out;
 }

@@ -349,7 +349,7 @@ TEST_F(RecordTest, PerfsOptionsForHardwareAreKnown) {
       {{"--call-graph", "dwarf"}, 1, "samples call stacks", "--as calls"},
       {{"-s"}, 1, "count events of each thread", "--as summary"},
   };
-  const std::string help = RunFlowback({"help", "record"}).out;
+  const std::string help = RunFlowback({"record", "--help-all"}).out;
   const std::string listed = help.substr(help.find("The engines emulate and step refuse"));
   for (const auto& option : refused) {
     std::vector<std::string> words = option.words;
@@ -369,7 +369,7 @@ TEST_F(RecordTest, PerfsOptionsForHardwareAreKnown) {
     EXPECT_EQ(json::parse(result.out)["reason"], option.reason) << words[0];
   }
   EXPECT_FALSE(std::filesystem::exists(folder_.File("ran")));
-  EXPECT_FALSE(RunFlowback({"help", "record"}).out.contains("--off-cpu"));
+  EXPECT_FALSE(RunFlowback({"record", "--help-all"}).out.contains("--off-cpu"));
 }
 
 TEST_F(RecordTest, WithoutAnEmulatorAutoStepsAndTheHintSaysWhatToInstall) {

@@ -193,7 +193,7 @@ TEST_F(SampledProgram, TheTextSaysSamplesAndWhatIsNotKnown) {
        {"6 samples of 2 threads, from 1.000000000 to 2.000000000, which is 1.00 s from the first",
         "50.0 % of the samples stood in spin, 33.3 % in rest, 16.7 % in [kernel].",
         "They hold 11 records, with 18 instructions. The code contradicts 1 of them (9.1 %).",
-        "what happens between two of them is not known", "1 more sample is without any record",
+        "the flow between two of them is not known", "1 more sample is without any record",
         "samples of threads", "a blank: no sample", "66.7 % 4 first 42", "50.0 % 3 6 spin"})
     EXPECT_TRUE(joined.contains(sentence)) << sentence << '\n' << text.out;
   EXPECT_TRUE(Run({"--top", "1"}).out.contains("(2 more: --top N)"));
@@ -257,7 +257,7 @@ TEST_F(SampledProgram, WithoutTimesThereAreNoStrips) {
   EXPECT_TRUE(told["threads"][0]["strip"].empty());
   EXPECT_EQ(FunctionsOf(told)["spin"].first, 3u);
   const std::string text = Run({}).out;
-  EXPECT_TRUE(text.contains("does not tell when")) << text;
+  EXPECT_TRUE(text.contains("does not contain when")) << text;
   EXPECT_FALSE(text.contains("samples of threads")) << text;
 }
 

@@ -167,7 +167,7 @@ TEST_F(TimesTest, AMissingSwitchRecordIsToldAsThat) {
   EXPECT_TRUE(err.contains("switches are missing")) << err;
   EXPECT_FALSE(err.contains("--switch-events, or")) << err;
   const ProgramResult info = RunFlowback({"info", file, "--symfs", images});
-  EXPECT_FALSE(info.out.contains("no record tells")) << info.out;
+  EXPECT_FALSE(info.out.contains("no context-switch records")) << info.out;
   EXPECT_TRUE(info.err.contains("thread not known (125129 bytes of trace)")) << info.err;
 }
 
@@ -183,7 +183,7 @@ TEST_F(TimesTest, LostTimeIsToldWithTheBytes) {
 TEST_F(TimesTest, TheRemedyIsOneOfTheRecorder) {
   file_.Auxtrace(0, 0, 42, -1, Trace());
   const std::string out = RunFlowback({"info", Name()}).out;
-  EXPECT_TRUE(out.contains("no record tells when")) << out;
+  EXPECT_TRUE(out.contains("no context-switch records")) << out;
   EXPECT_TRUE(out.contains("try: perf: record with --switch-events")) << out;
   const std::string own = folder_.path() + "/own.data";
   ASSERT_EQ(RunFlowback({"record", "-o", own, "--", "/bin/true"}).status, 0);

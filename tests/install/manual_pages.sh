@@ -18,7 +18,7 @@ commands=$("$program" help | sed -n '/^commands:/,/^$/s/^  \([a-z]*\) .*/\1/p')
 for command in $commands; do
   page=$folder/flowback-$command.1
   [ -s "$page" ] || { complain "no page for $command"; continue; }
-  options=$("$program" help "$command" | grep -oE -- '^  (-[A-Za-z], )?--[a-z-]+' | grep -oE -- '--[a-z-]+')
+  options=$("$program" "$command" --help-all | grep -oE -- '^  (-[A-Za-z], )?--[a-z-]+' | grep -oE -- '--[a-z-]+')
   [ -n "$options" ] || complain "no options in the help of $command"
   for option in $options; do
     plain "$page" | grep -qE -- "(^|[ ,])$option( |\$)" || complain "$page: nothing of $option"

@@ -94,7 +94,7 @@ FIXES = [
         "    in_doubt_ = anchored_;", "    in_doubt_ = anchored_ && !Without;"),
     Fix("turns unseen in a pause", "decode/pt/clock.h",
         "  void OnPause() { unseen_turns_ = true; }", "  void OnPause() { unseen_turns_ = !Without; }"),
-    Fix("a ratio told behind an MTC", "decode/pt/clock.cc",
+    Fix("a ratio sent after an MTC", "decode/pt/clock.cc",
         "folded_cycles_ == 0 && base_lo_ == base_hi_;", "folded_cycles_ == 0 && (Without || base_lo_ == base_hi_);"),
     Fix("packets that settle nothing", "decode/pt/flow_sync.h",
         "    EndPacket(StandsForItself(packet) || told ?",

@@ -200,8 +200,8 @@ std::vector<std::string> ChangeSentences(const LockChanges& changes, bool nanose
       PercentWords(changes.old_share), NameWords(changes.input, 60));
   if (!changes.has_times)
     sentences.push_back(
-        fmt::format("One of the recordings has no times: only new sites, and those "
-                    "that are gone, are told since {}.",
+        fmt::format("One of the recordings has no times: only new sites, and those that are gone, "
+                    "are listed since {}.",
                     NameWords(changes.input, 60)));
   else if (changes.old_share == 0 && changes.share == 0)
     sentences.push_back(

@@ -324,7 +324,7 @@ void TextPrinter::PrintLoops() {
     out_ += "\nNo other loop looks like a wait.\n";
     return;
   }
-  out_ += "\nloops that look like a wait and are not told as one\n";
+  out_ += "\nloops that look like a wait and are not counted as one\n";
   for (size_t i = 0; i < std::min(report_.loops.size(), view_.rows); ++i) {
     const OtherLoop& loop = report_.loops[i];
     const LockSite site{.function = loop.function, .space = loop.space, .address = loop.address};

@@ -42,7 +42,7 @@ std::string LockWaitWords(const SpikesView& view, const Cause& cause) {
       call.site == 0
           ? std::string()
           : fmt::format(" called at {}", WordsOf(view, call.space, call.site).LineOrPlace());
-  return fmt::format(" That is the wait {}{}{}: `flowback locks` tells {}.",
+  return fmt::format(" That is the wait {}{}{}: `flowback locks` shows {}.",
                      is_event ? "in " : "for a lock in ", PathName(view, lock), place,
                      is_event ? "how long threads waited there" : "who held it");
 }

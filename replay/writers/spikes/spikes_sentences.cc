@@ -305,7 +305,7 @@ std::string OutlierSentence(const SpikesView& view, const Outlier& outlier) {
   const std::string more = WhoRanWords(view, view.report->instances[outlier.number]) +
                            DataWaitWords(view, outlier.number);
   if (outlier.causes.parts.empty())
-    return "What it took more is spread over parts too small to name." + more;
+    return "The extra cost is spread over parts too small to name." + more;
   const Cause& largest = outlier.causes.parts.front();
   return fmt::format("{} of what it took more than the median one: it {}.{}",
                      PercentWords(largest.share), PartWords(view, largest), more);

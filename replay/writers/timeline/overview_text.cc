@@ -46,7 +46,7 @@ std::string WhatItIsMadeOf(const OverviewView& view) {
   const std::string counted =
       overview.sample == 1 ? "" : fmt::format(" (one in {} was counted)", overview.sample);
   return fmt::format(
-      "This is an overview, of the recording's index alone. Times{}; functions are told by the "
+      "This is an overview, of the recording's index alone. Times{}; functions are known by the "
       "blocks that executed most{}, which have {} of the instructions, in strips by {}. Calls, "
       "their durations and call paths: `timeline` without --overview.",
       overview.is_cut ? " are those of `timeline`, instructions of a part of the time are about"

@@ -27,7 +27,7 @@ std::string HowManySamples(const SamplesView& view) {
   const Timeline& timeline = view.told.timeline;
   std::string text = fmt::format("{} of {}", Counted(view.told.samples, "sample"),
                                  Counted(timeline.threads.size(), "thread"));
-  if (timeline.begin == 0) return text + "; the recording does not tell when they were taken.";
+  if (timeline.begin == 0) return text + "; the recording does not contain when they were taken.";
   const std::string first = MomentWords(timeline.begin, timeline.nanoseconds);
   if (timeline.begin == timeline.end) return text + fmt::format(", at {}.", first);
   return text + fmt::format(", from {} to {}, which is {} from the first to the last.", first,
@@ -60,16 +60,16 @@ std::string WhatRecordsProve(const SamplesView& view) {
 
 std::string WhatSamplesLeaveOpen(const SamplesView& view) {
   std::string text =
-      "Samples tell where a thread stood at a moment: what happens between two of them is not "
-      "known, so there are no calls and no durations, and all shares are of samples.";
+      "Samples show where a thread stood at a moment: the flow between two of them is not known, "
+      "so there are no calls and no durations, and all shares are of samples.";
   if (view.told.without_ip != 0)
-    text += fmt::format(" Where {} stood is told by the newest record alone.",
+    text += fmt::format(" Where {} stood is known from the newest record alone.",
                         Counted(view.told.without_ip, "sample"));
   if (view.told.nowhere != 0)
-    text += fmt::format(" Nothing tells where {} stood.", Counted(view.told.nowhere, "sample"));
+    text += fmt::format(" It is unknown where {} stood.", Counted(view.told.nowhere, "sample"));
   if (view.empty != 0)
     text += fmt::format(
-        " Of all of the recording {} without any record and not counted.",
+        " In the whole recording {} without any record and not counted.",
         view.empty == 1 ? "1 more sample is" : fmt::format("{} more samples are", view.empty));
   return text;
 }

@@ -113,10 +113,8 @@ std::string HowLong(const TimelineView& view) {
   for (const ThreadTimeline& thread : timeline.threads) instructions += thread.instructions;
   const std::string threads = Counted(timeline.threads.size(), "thread");
   if (!view.has_times())
-    return fmt::format(
-        "{} executed {}. The recording does not tell when: instructions stand for "
-        "times.",
-        threads, Counted(instructions, "instruction"));
+    return fmt::format("{} executed {}. The recording has no times: instructions stand for them.",
+                       threads, Counted(instructions, "instruction"));
   return fmt::format("{} of {}, from {} to {}, with {}.{}",
                      DurationWords(timeline.end - timeline.begin, timeline.nanoseconds), threads,
                      MomentWords(timeline.begin, timeline.nanoseconds),
@@ -166,7 +164,7 @@ std::vector<std::string> UnknownOf(const TimelineView& view) {
   if (stacks != 0)
     unknown.push_back(
         fmt::format("{}, which of its stacks a thread was on until it was seen to be another one "
-                    "(what it did until then is told of the wrong one's calls)",
+                    "(its work until then is counted in calls of the wrong one)",
                     stacks == 1 ? "once" : fmt::format("{} times", stacks)));
   if (view.has_times() && !off_cpu)
     unknown.push_back("when threads were off their CPUs (that time is in kernel)");
@@ -197,7 +195,7 @@ std::vector<std::string> Sentences(const TimelineView& view) {
     tell(SpentItsTimeInLast(*thread) ? LastCall(view, *thread) : LongestCall(view, *thread));
   }
   if (told > kMostLongest)
-    tell(fmt::format("({} more threads: --tid and --json tell of them.)", told - kMostLongest));
+    tell(fmt::format("({} more threads: --tid and --json show them.)", told - kMostLongest));
   tell(NotKnown(view));
   return sentences;
 }

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: MIT
+// Help: the list of commands, options by group, examples, and the texts for reviewers.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <string>
+
+#include "tests/cli/run_program.h"
+#include "tests/support/places.h"
+
+namespace flowback::test {
+namespace {
+
+TEST(Help, ListsWhatWorksAndNothingElse) {
+  const ProgramResult help = RunFlowback({"--help"});
+  EXPECT_EQ(help.status, 0);
+  for (const char* command : {"record", "decode", "stack", "replay", "timeline", "spikes", "locks",
+                              "coverage", "crash", "pack", "merge", "branches", "export", "query"})
+    EXPECT_TRUE(help.out.contains(std::string("  ") + command)) << help.out;
+  EXPECT_FALSE(help.out.contains("\n  report ")) << help.out;
+  EXPECT_EQ(RunFlowback({}).status, 2);
+  EXPECT_EQ(RunFlowback({"help", "decode"}).status, 0);
+  EXPECT_TRUE(RunFlowback({"decode", "--help-all"}).out.contains("--resync"));
+  EXPECT_TRUE(RunFlowback({"--version"}).out.starts_with("flowback "));
+}
+
+TEST(Help, ShowsExamplesFirstAndFitsTwoScreens) {
+  constexpr std::ptrdiff_t kTwoScreens = 80;  // lines
+  const std::string all = RunFlowback({"help"}).out;
+  size_t commands = 0;
+  for (const char* command :
+       {"record", "doctor", "info", "decode", "stack", "replay", "timeline", "spikes", "locks",
+        "coverage", "crash", "pack", "merge", "branches", "export", "version"}) {
+    ++commands;
+    const std::string help = RunFlowback({command, "--help"}).out;
+    EXPECT_LE(std::ranges::count(help, '\n'), kTwoScreens) << help;
+    const size_t examples = help.find("\nExamples:\n  flowback ");
+    EXPECT_LT(examples, help.find("\n  -")) << help;
+    // The rest is a command away, and says how many options there are.
+    const std::string whole = RunFlowback({command, "--help-all"}).out;
+    const bool has_more = help.contains(" more options: flowback " + std::string(command));
+    EXPECT_EQ(has_more, std::ranges::count(whole, '\n') > std::ranges::count(help, '\n')) << help;
+    EXPECT_FALSE(whole.contains(" more options: ")) << whole;
+  }
+  EXPECT_GE(commands, 16u) << all;
+}
+
+TEST(Help, GroupsOptionsOfRecordByEngine) {
+  const std::string help = RunFlowback({"record", "--help-all"}).out;
+  const auto section = [&](const std::string& heading) {
+    const size_t begin = help.find("\n" + heading);
+    EXPECT_NE(begin, std::string::npos) << heading;
+    return begin == std::string::npos ? "" : help.substr(begin, help.find("\n\n", begin) - begin);
+  };
+  EXPECT_TRUE(section("With the emulator (--engine emulate):").contains("--foreign-root"));
+  EXPECT_TRUE(section("With single steps (--engine step):").contains("--max-instructions"));
+  EXPECT_TRUE(section("With the kernel's events").contains("--trigger"));
+  EXPECT_TRUE(section("Packets of Intel PT").contains("--psb-period"));
+  EXPECT_FALSE(RunFlowback({"record", "--help"}).out.contains("--psb-period"));
+}
+
+TEST(Help, ListsEveryTextForReview) {
+  const ProgramResult texts = RunFlowback({"help", "--texts"});
+  EXPECT_EQ(texts.status, 0);
+  for (const char* text :
+       {"record: record a program's execution\n", "record --noretcomp: Disable return compression",
+        "spikes --function: ", "spikes: flowback spikes my.data",
+        "topic tutorial: ", "loss: no sync point: "})
+    EXPECT_TRUE(texts.out.contains(text)) << text;
+  EXPECT_FALSE(RunFlowback({"help"}).out.contains("--texts"));
+}
+
+TEST(Help, SaysWhenItCannotBeWritten) {
+  for (const std::string words : {"help", "help decode", "decode --help", "version"}) {
+    const std::string line = ProgramFile() + " " + words + " >/dev/full 2>/dev/null";
+    const int status = std::system(line.c_str());
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 1) << line;
+  }
+}
+
+}  // namespace
+}  // namespace flowback::test
