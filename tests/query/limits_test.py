@@ -12,7 +12,8 @@ import asked
 
 FOLDER = tempfile.mkdtemp()
 atexit.register(shutil.rmtree, FOLDER)
-RECORDING = asked.emulated(FOLDER, "requests")
+# Times are counts of instructions: on a busy machine a thread would stand still in some part of the time.
+RECORDING = asked.emulated(FOLDER, "requests", "--clock", "instructions")
 
 
 class Limits(asked.Asking):
