@@ -6,6 +6,7 @@
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static volatile uint64_t sum;
+static int arrived;  // threads that are about to lock first
 
 __attribute__((noinline)) void Work(unsigned rounds) {
   for (unsigned i = 0; i < rounds; ++i) sum = sum + i;
@@ -18,6 +19,7 @@ __attribute__((noinline)) void Locked(unsigned number) {
 }
 
 void* Serve(void* unused) {
+  __atomic_add_fetch(&arrived, 1, __ATOMIC_SEQ_CST);
   for (unsigned number = 0; number < 40; ++number) {
     Locked(number);
     getppid();
@@ -30,6 +32,7 @@ int main(void) {
   pthread_mutex_lock(&mutex);
   for (int i = 0; i < 3; ++i)
     if (pthread_create(&others[i], NULL, Serve, NULL) != 0) return 1;
+  while (__atomic_load_n(&arrived, __ATOMIC_SEQ_CST) < 3) usleep(1000);
   usleep(50000);
   pthread_mutex_unlock(&mutex);
   for (int i = 0; i < 3; ++i) pthread_join(others[i], NULL);
