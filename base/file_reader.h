@@ -16,8 +16,7 @@ namespace flowback {
 // much as to read the bytes.
 class FileReader {
  public:
-  // Of the file that is mapped, where its path still names it and the kernel says so; else it reads
-  // nothing.
+  // Reads the mapped file if its path still names it; else reads nothing.
   explicit FileReader(const MappedFile& file);
 
   // Copies bytes from `offset` on. Returns how many there are: fewer than asked for where the file

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // A file's bytes, mapped read-only.
 //
-// Another process may cut the file meanwhile. What lies on a page behind the new end then can't be
-// read: the kernel sends SIGBUS. What lies behind the end on its last page reads as zeros. No
-// library can make either into data, so it is for the program to care: a handler for SIGBUS that
-// maps zeros in the place of what is gone lets the reader go on, and CheckWhole tells afterwards
-// that it read what never was there. Without a handler the program ends.
+// Another process may cut the file meanwhile. Pages after the new end then cannot be read: the
+// kernel sends SIGBUS. The rest of the last page reads as zeros. A library cannot handle either, so
+// the program must: a handler for SIGBUS that maps zeros in place of the missing pages lets the
+// reader go on, and CheckWhole reports afterwards that it read bytes that never existed. Without a
+// handler the program ends.
 #pragma once
 
 #include <cstdint>
@@ -42,9 +42,9 @@ class MappedFile {
   const std::string& path() const { return path_; }
   Bytes bytes() const { return bytes_; }
 
-  // What has been read so far was the file's content. Errors: kUnreadable when the file at the path
-  // is the one that was opened and is shorter now. A copy, or a file that the path does not name
-  // any more, is whole.
+  // Checks that the bytes read so far were the file's content. Errors: kUnreadable when the file at
+  // the path is the one that was opened and is shorter now. A copy, or a file that the path does
+  // not name any more, is whole.
   Status CheckWhole() const;
 
  private:
@@ -62,7 +62,7 @@ class MappedFile {
   Identity identity_;
 };
 
-// What is said of a file that ends at `end` now.
+// Returns the error for a file that ends at `end` now.
 Error CutWhileRead(const std::string& path, uint64_t end);
 
 // MappedFile::CheckWhole of all of them.

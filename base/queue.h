@@ -13,7 +13,7 @@
 
 namespace flowback {
 
-// Of a type that can be copied and made from nothing. Positions count from the front. Adding an
+// For types that can be copied and default-constructed. Positions count from the front. Adding an
 // item may move the others; nothing else does.
 template <class T>
 class Queue {

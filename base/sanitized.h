@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // FLOWBACK_SANITIZED: 1 in a build whose sanitizer takes terabytes of addresses, so that no limit
-// of them can be set; else 0. g++ tells so by macros, clang when it is asked.
+// of them can be set; else 0. g++ defines macros for it, clang has __has_feature.
 #pragma once
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Sums of numbers that an input tells, which may be any.
+// Sums of numbers from an input, which may be any.
 #pragma once
 
 #include <cstdint>

@@ -31,8 +31,8 @@ void StepTimes::FillCounts(size_t size) {
   for (size_t i = 0; i < size; ++i) counts_[i] = sum += (*batch_.table)[steps_[i].number()].count;
 }
 
-// Of the steps from `begin` on, those whose last instruction lies in the part at hand. Returns
-// where they end.
+// Fills in the times of steps from `begin` on whose last instruction lies in the current part.
+// Returns where they end.
 inline size_t StepTimes::FillTimes(size_t begin, size_t size) {
   if (part_ == batch_.times.data() + batch_.times.size()) {
     std::fill(times_ + begin, times_ + size, batch_.tsc);

@@ -16,7 +16,7 @@ namespace flowback {
 // Longer lines are none that a person or a tool wrote for us.
 inline constexpr uint64_t kLongestLine = 1 << 16;
 
-// What is left of a line, taken word by word.
+// The rest of a line, taken word by word.
 class Words {
  public:
   explicit Words(std::string_view line) : rest_(line) {}

@@ -57,7 +57,7 @@ function(flowback_share_headers target owner)
   endif()
 endfunction()
 
-# Of all libraries.
+# The headers of all libraries.
 file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/headers/none.cc CONTENT "")
 add_library(flowback_headers STATIC ${PROJECT_BINARY_DIR}/headers/none.cc)
 target_link_libraries(flowback_headers PRIVATE flowback_options)

@@ -2,7 +2,7 @@
 // What a stretch of one thread's flow did to the thread's call stack.
 //
 // A stretch that only calls functions, returns to where they were called, and jumps to other
-// functions is usual. Its whole effect is told by return addresses, without the calls themselves:
+// functions is usual. Return addresses describe its whole effect, without the calls themselves:
 //
 //   stack before     main+8   f+20   g+12          the newest is on the right
 //   the stretch      returns to g+12, returns to f+20, calls h from main (returns to main+30)
@@ -90,13 +90,13 @@ enum class StepMeaning : uint8_t {
 class CallJudge {
  public:
   virtual ~CallJudge() = default;
-  // Of a whole block that was executed and led to `next`. Never kUnknown.
+  // Returns the meaning of a whole block that was executed and led to `next`. Never kUnknown.
   virtual StepMeaning Of(const BlockTable& table, BlockStep step, uint64_t next) = 0;
-  // What is known already of steps, wherever they lead: by their values. Empty: ask for each. Else
-  // it has all steps of the table, and is valid until the next call.
+  // Returns the known meanings of steps, wherever they lead, by their values. Empty: ask for each.
+  // Else it has all steps of the table, and is valid until the next call.
   virtual std::span<const StepMeaning> Known(const BlockTable&) { return {}; }
-  // Whether nothing in the code of a run is unusual, wherever that leads. Of a block that was left
-  // in its middle, or at whose end the flow stops.
+  // Whether nothing in the code of a run is unusual, wherever that leads. For blocks that were left
+  // in the middle, or at whose end the flow stops.
   virtual bool IsUsual(const BlockRun& run) = 0;
 };
 

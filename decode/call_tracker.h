@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Follows a flow, and tells how it changes the call stack.
+// Follows a flow, and returns its changes of the call stack.
 #pragma once
 
 #include <cstddef>
@@ -84,7 +84,7 @@ class CallTracker {
   const CallChange& change() const { return change_; }
   // The flow has stopped, and not gone on.
   bool stopped() const { return goes_on_at_ != 0; }
-  // What has been told since the last time. What comes next begins anew.
+  // Returns the change since the last call, and begins anew.
   CallChange Take() {
     behind_call_ = false;
     goes_on_at_ = 0;

@@ -50,7 +50,7 @@ Pause Pause::In(const TimeConversion& time) const {
   return pause;
 }
 
-// Each time is told by its distance to the one told before it.
+// Each time is written as its distance to the one before it.
 void PauseList::Add(const Pause& pause) {
   if (!complete_) return;
   bytes_.push_back(static_cast<uint8_t>((pause.inside ? kInside : 0) | (pause.at_end ? kAtEnd : 0) |

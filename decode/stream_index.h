@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What one pass over a stream's bytes tells without the code: a value that can be kept.
+// The result of one pass over a stream's bytes, without the code: a value that can be kept.
 #pragma once
 
 #include <cstddef>
@@ -51,10 +51,10 @@ class PauseList {
   std::vector<uint8_t> bytes_;
 };
 
-// A place where decoding can begin, and what is told there.
+// A place where decoding can begin, and the facts known there.
 struct SyncPoint {
   uint64_t offset = 0;
-  uint64_t first_tsc = 0;        // the first time told from there on; 0: none ahead of a gap
+  uint64_t first_tsc = 0;        // the first time from there on; 0: none ahead of a gap
   std::optional<uint64_t> ip{};  // where execution is, if tracing is on
   bool operator==(const SyncPoint&) const = default;
 };
@@ -69,7 +69,7 @@ struct PacketCount {
 struct StreamIndex {
   // Sync points closer to the last one than this are left out.
   static constexpr uint64_t kSyncSpacing = 4096;
-  // Of the bytes for pauses, by the stream's size.
+  // The limit of bytes for pauses, by the stream's size.
   static constexpr size_t MostPauseBytes(size_t stream_size) { return 4096 + stream_size / 64; }
 
   std::vector<SyncPoint> sync_points;
@@ -80,7 +80,7 @@ struct StreamIndex {
   uint64_t packet_bytes = 0;
   uint64_t padding_bytes = 0;
   uint64_t unread_bytes = 0;
-  TscInterval times;  // the first and the last time told; zeros: none
+  TscInterval times;  // the first and the last time; zeros: none
 };
 
 }  // namespace flowback

@@ -58,7 +58,7 @@ class Counts final : public SummedFlow {
       Add(runs.run());
     }
   }
-  // What has been counted so far.
+  // The counts so far.
   void Tell() {
     for (auto& [code, of_code] : codes_) of_code.Tell(code, counted_, consumer_);
     codes_.clear();

@@ -39,7 +39,7 @@ void SummedFlow::OnLoss(const DataLoss& loss) {
 FlowSummary SummedFlow::Take(const ByteAccount& account) {
   EndPart();
   FlowSummary all;
-  // What all executed, its units are; of several, whose they are is not told.
+  // If one thread executed everything, the units are its own; for several the owner is unknown.
   if (parts_.size() == 1) {
     parts_.front().totals.bytes_decoded = account.decoded;
     parts_.front().totals.bytes_padding = account.padding;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Totals of a stream of which all flow is told.
+// Totals of a stream whose whole flow is delivered.
 #pragma once
 
 #include <array>
@@ -11,7 +11,7 @@
 
 namespace flowback {
 
-// Parts have no offsets: pieces of flow do not tell theirs.
+// Parts have no offsets: pieces of flow do not have them.
 class SummedFlow : public ExecutionConsumer {
  public:
   void OnBlock(const BlockRun& run) override { Add(run); }
@@ -51,8 +51,7 @@ class SummedFlow : public ExecutionConsumer {
   }
 
   FlowTotals summary_;  // of the part at hand
-  // Of it, which `summary_` does not have yet: how many blocks ended in a branch of each class that
-  // was taken.
+  // Counts that `summary_` does not have yet: blocks that ended in a taken branch of each class.
   std::array<uint64_t, static_cast<size_t>(InstructionClass::kFarReturn) + 1> left_by_{};
   const ThreadStay* stay_ = nullptr;
   std::vector<FlowPart> parts_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which system call a thread made, as far as the code ahead of the call tells.
+// Which system call a thread made, as far as the code before the call shows.
 #pragma once
 
 #include <cstdint>

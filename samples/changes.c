@@ -10,8 +10,8 @@ enum {
 
 static char stacks[kThreads][kStack] __attribute__((aligned(16)));
 static volatile int alive[kThreads];  // the kernel clears it when the thread has ended
-// Of a pipe. Some data has to be in the file: perf 6.1 takes the variables of a program without any
-// for what stands where its code is.
+// The ends of a pipe. Some data has to be in the file: perf 6.1 takes the variables of a program
+// without any for what stands where its code is.
 static int ends[2] = {-1, -1};
 
 __attribute__((noinline)) static long Collatz(long value) {

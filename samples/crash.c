@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Overwrites its own return address and dies of it: the stack tells nothing, the trace all.
+// Overwrites its own return address and dies of it: the stack is useless then, but the trace has
+// everything.
 #include <stdint.h>
 #include <stdio.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A program that says what of it is to be recorded, and names it (flowback/self.h):
+// A program that marks and names its recorded parts (flowback/self.h):
 //   flowback record --regions -o regions.data -- regions     in the emulator: the regions alone
 //   regions regions.data                                     records itself, where hardware can
 //   regions regions.data events -e cpu-clock:u               or by other events of the kernel

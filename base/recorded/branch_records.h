@@ -65,7 +65,7 @@ struct BranchRecord {
   bool aborted = false;       // no branch: a transaction was aborted at `from`
   bool begins_stack = false;  // what executed before it is not known
   bool ends_stack = false;
-  bool time_is_order = false;  // `time` tells the order of stacks and mappings alone
+  bool time_is_order = false;  // `time` gives only the order of stacks and mappings
   // The branch executed and was not taken: control went on behind it. `to` is then its target, or
   // where control went on, or 0.
   bool not_taken = false;
@@ -103,16 +103,17 @@ struct BranchStackConfig {
   bool call_stacks = false;
   // Each stack goes on where the one of the same thread before it ended.
   bool tiled = false;
-  // A conditional branch may be told at the compare before it, with which the processor fused it.
+  // A conditional branch may be recorded at the compare before it, with which the processor fused
+  // it.
   bool names_compare = false;
   bool readable_code = true;  // the machine's code is of an instruction set that can be read
-  // Of code that is in no file, or in one that does not tell.
+  // Mode of code that is in no file, or in one without a mode.
   CodeMode mode = CodeMode::kX86_64;
   uint64_t samples = 0;  // with a branch stack, if an empty one
   uint64_t empty_samples = 0;
   uint64_t depth = 0;  // of the longest stack
   TracedLevels levels;
-  // Samples that tell of calls, with branches or without any. Null: there are none.
+  // Samples with calls, with or without branches. Null: there are none.
   std::shared_ptr<const CallSamples> calls;
 };
 

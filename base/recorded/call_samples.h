@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Samples that tell who had called whom: where a thread stood, and its callers as the kernel and
-// the hardware told them then.
+// Samples with callers: where a thread stood, and its callers as the kernel and the hardware
+// recorded them.
 #pragma once
 
 #include <bit>
@@ -87,8 +87,8 @@ struct CallSamples {
   bool empty() const { return samples.empty(); }
 };
 
-// Those of a recording with such settings. Null where its trace tells of all calls, or there are
-// none.
+// Returns the samples of a recording with such settings. Null if its trace contains all calls, or
+// there are none.
 const CallSamples* CallSamplesOf(const TraceConfig& config);
 
 }  // namespace flowback

@@ -18,7 +18,7 @@ enum class MemoryLevel : uint8_t {
 #include "base/recorded/memory_levels.def"
 #undef FLOWBACK_MEMORY_LEVEL
 };
-// As it is printed; empty where it is not told.
+// Returns the printed name; empty if unknown.
 constexpr const char* Name(MemoryLevel level) {
   switch (level) {
 #define FLOWBACK_MEMORY_LEVEL(name, text, meaning) \
@@ -30,7 +30,7 @@ constexpr const char* Name(MemoryLevel level) {
   return "";
 }
 
-// The access to memory that an instruction made, as far as the hardware tells.
+// The access to memory that an instruction made, as far as the hardware recorded it.
 struct MemoryAccess {
   enum class Outcome : uint8_t { kNotTold, kHit, kMiss };
   // What other caches had of the line: kModified is what makes sharing slow.
@@ -43,7 +43,7 @@ struct MemoryAccess {
   // The hardware's own number for where the data was, of which only its model's manual knows the
   // meaning.
   std::optional<uint64_t> code;
-  uint64_t page_size = 0;  // bytes; 0: not told
+  uint64_t page_size = 0;  // bytes; 0: unknown
   bool load = false;
   bool store = false;
   bool prefetch = false;
@@ -104,7 +104,7 @@ class NumberedWords {
   std::vector<uint64_t> words_;
 };
 
-// The larger part of what a sample may tell.
+// The larger part of a sample's possible content.
 struct SampleContext {
   NumberedWords registers;              // by SampledRegister
   std::vector<SampledBranch> branches;  // the newest first
@@ -121,7 +121,7 @@ struct EventSample {
     kSkid,      // that one or, as a rule, one soon behind it
     kDisputed,  // the record says one instruction, and the trace that it stands at another
   };
-  // Of the instruction there, if it is a branch that retired and the hardware tells of it.
+  // The branch there, if the instruction is a retired branch that the hardware recorded.
   struct Branch {
     bool told = false;
     bool taken = false;
@@ -136,21 +136,21 @@ struct EventSample {
   Place place = Place::kNotTold;
   Branch branch;
   uint32_t event = kNoEvent;  // its number in Recording::events
-  uint64_t counters = 0;      // bits of the counters whose event it was; 0: not told
-  int32_t pid = -1;           // -1: not told
+  uint64_t counters = 0;      // bits of the counters whose event it was; 0: unknown
+  int32_t pid = -1;           // -1: unknown
   int32_t tid = -1;
   int32_t cpu = -1;
   // When: a trace's samples have ticks of its clock, as BlockRun::tsc and ::bounds; perf's have
-  // nanoseconds. 0: not told.
+  // nanoseconds. 0: unknown.
   uint64_t tsc = 0;
   uint64_t tsc_lo = 0;
   uint64_t tsc_hi = 0;
   uint64_t time = 0;
   MemoryAccess access;
   bool fetch = false;   // what was sampled is a fetch of code at `ip`: `access` is of that
-  bool cut = false;     // some of it was lost: what is missing was perhaps told
+  bool cut = false;     // some of it was lost: missing fields may have existed
   uint32_t unread = 0;  // items whose meaning is not known
-  std::shared_ptr<const SampleContext> context;  // null: nothing of it was told
+  std::shared_ptr<const SampleContext> context;  // null: nothing of it is known
 };
 
 }  // namespace flowback

@@ -133,7 +133,7 @@ Descriptor BundleFolders::LockForUse(const std::string& folder) {
   Descriptor lock = LockOf(folder, LOCK_SH);
   if (*lock < 0) return lock;
   futimens(*lock, nullptr);  // used now
-  // What was removed before it was locked is not there.
+  // The folder may have been removed before it was locked.
   return IsThere(folder) ? std::move(lock) : Descriptor();
 }
 

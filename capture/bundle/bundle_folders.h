@@ -26,8 +26,8 @@ class BundleFolders {
     std::string path;
     Descriptor lock;
   };
-  // A new folder in it, or one for temporary files, for the user alone. What was left of those of
-  // programs that were killed goes. Errors: kSystem.
+  // A new folder in it, or one for temporary files, for the user alone. Removes folders that killed
+  // programs left. Errors: kSystem.
   Result<Locked> New() const;
   static Result<Locked> NewTemporary();
   // Removes those used longest ago, but not `newest`, while there are more bytes than there may be.

@@ -9,7 +9,7 @@
 //
 // Each member begins a frame, and a large one has several: so a member can be unpacked without
 // those before it, and each frame has a checksum. The seek table behind the last frame is that of
-// zstd's seekable format. The index is the last frame, and tells where each member is.
+// zstd's seekable format. The index is the last frame, and has the place of each member.
 //
 // Members lie in folders by what they are for:
 //   recording/NAME ...   the recording, and what its recorder kept beside it
@@ -41,12 +41,12 @@ inline constexpr std::string_view kFrameMagic = "\x28\xb5\x2f\xfd";
 // A frame's content; the last one of a member may have less.
 inline constexpr size_t kFrame = size_t{8} << 20;
 
-// What is unpacked at most: a larger bundle, or one with more members, is not a recording's.
+// Limits of unpacking: a larger bundle, or one with more members, is not a recording's.
 inline constexpr uint64_t kAlwaysAllowed = uint64_t{1} << 30;
 inline constexpr uint64_t kMostRatio = 1000;     // unpacked to packed bytes, above kAlwaysAllowed
 inline constexpr size_t kMostMembers = 200'000;  // and as many folders
 inline constexpr uint64_t kMostNames = uint64_t{16} << 20;  // bytes of all names
-// Of the manifest and the index, which are read into memory.
+// Limit for the manifest and the index, which are read into memory.
 inline constexpr uint64_t kMostText = uint64_t{64} << 20;
 
 // So much of a bundle of `packed` bytes may be unpacked.
@@ -64,7 +64,7 @@ struct Manifest {
   bool redacted = false;           // they have registers and stacks only
   std::string kallsyms;            // a member; empty: there is none
   std::string kcore;
-  OpenOptions given = {};  // what the command line said of it; files are members
+  OpenOptions given = {};  // the command line's description of it; files are members
 };
 
 struct Member {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The two members of a bundle that tell about the others, as JSON.
+// The two members of a bundle that describe the others, as JSON.
 #pragma once
 
 #include <string>

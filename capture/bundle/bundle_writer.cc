@@ -31,7 +31,8 @@ class BundleWriter::Impl {
  public:
   explicit Impl(FrameWriter::Sink sink) : frames_(std::move(sink)), archive_(archive_write_new()) {
     archive_write_set_format_pax_restricted(archive_);
-    archive_write_set_bytes_per_block(archive_, 0);  // so that a member begins where it is told to
+    archive_write_set_bytes_per_block(archive_,
+                                      0);  // so that a member begins at the requested place
     archive_write_open(archive_, this, nullptr, Take, nullptr);
   }
   ~Impl() {

@@ -49,7 +49,7 @@ class FrameWriter {
   uint64_t packed_ = 0;
   uint64_t unpacked_ = 0;
   uint64_t frame_packed_ = 0;    // where the frame at hand begins
-  uint64_t frame_unpacked_ = 0;  // the same of the bytes given
+  uint64_t frame_unpacked_ = 0;  // the same for the given bytes
 };
 
 }  // namespace flowback::bundle

@@ -79,7 +79,7 @@ Status MemberFiles::OnContent(uint64_t offset, Bytes content) {
     offset += zeros + others;
     content = content.subspan(zeros + others);
   }
-  // What was cut is as long as what there is of it.
+  // A cut member is as long as its existing part.
   if (ftruncate(*file_, static_cast<off_t>(offset)) != 0) return Fail(CannotWrite());
   return {};
 }

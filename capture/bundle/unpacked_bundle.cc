@@ -72,7 +72,7 @@ bool IsBundle(const std::string& path) {
   std::error_code failed;
   if (!fs::is_regular_file(path, failed)) return false;
   std::ifstream file(path, std::ios::binary);
-  // Of most inputs the first bytes tell.
+  // The first bytes identify most inputs.
   std::string begin(kFrameMagic.size(), '\0');
   if (!file.read(begin.data(), static_cast<std::streamsize>(begin.size())) || begin != kFrameMagic)
     return false;

@@ -23,7 +23,7 @@ struct UnpackPlace {
   // The cache's folder, in which what was unpacked stays for later commands. Empty: a folder for
   // temporary files, which goes with the object.
   std::string cache;
-  // Of the bundles that stay those used longest ago go, while all but the newest have more.
+  // Size limit: bundles used longest ago are removed while all but the newest exceed it.
   uint64_t cache_bytes = 0;
 };
 
@@ -44,7 +44,7 @@ class UnpackedBundle {
   uint64_t packed_bytes() const { return packed_bytes_; }  // its size
   const Manifest& manifest() const { return manifest_; }
   const std::vector<Member>& members() const { return members_; }
-  // What of it cannot be read; empty: it is whole.
+  // The damage, if part of it cannot be read; empty: it is whole.
   const std::optional<Error>& damage() const { return damage_; }
   // Whether the member, or the folder of members, was unpacked.
   bool Has(const std::string& member) const;

@@ -10,7 +10,7 @@
 namespace flowback::emulate {
 namespace {
 
-// Of the control group, by either version of its files; all ones: there is no limit.
+// Returns the control group's limit, by either version of its files; all ones: no limit.
 uint64_t MemoryOfGroup() {
   uint64_t least = ~uint64_t{0};
   for (const char* path :

@@ -7,7 +7,7 @@
 
 namespace flowback::emulate {
 
-// Counts the address space that a program has ever mapped, and tells whether the emulator can keep
+// Counts the address space that a program has ever mapped, and checks whether the emulator can keep
 // tables of more. QEMU before 8.0 keeps 24 bytes for each page, also where nothing was ever stored,
 // and never gives them back: a sanitizer's reservation of 16 TB takes 100 GB of memory. Later
 // versions keep intervals.

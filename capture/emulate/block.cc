@@ -107,7 +107,7 @@ void NoteSuccessors(Block& block) {
   }
 }
 
-// Only what leads on in a line is told at once.
+// Only sequential ends are handled at once.
 void TellEachBranch(Block& block) {
   if (block.kind == BlockEnd::kSequential) return;
   block.outcome_mask = 0;

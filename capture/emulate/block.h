@@ -33,7 +33,7 @@ enum class BlockEnd : uint8_t {
   kUnknown,   // the emulator and we read the code differently
 };
 
-// What is special about a block. Two blocks that share a mark, one after the other, need a look.
+// Special properties of a block. Two blocks that share a mark, one after the other, need a look.
 enum BlockMark : uint8_t {
   kMarkInside = 0x01,    // the first: jumps to an instruction of its own; the second: is one only
   kMarkHandler = 0x02,   // the first: any; the second: a signal handler may begin here
@@ -48,7 +48,7 @@ struct alignas(64) Block {
 
   // One cache line: what a callback needs of the block before.
   uint64_t start = kNowhere;
-  // Where its end leads, when at most the outcome of a branch must be told; else kNowhere.
+  // Where its end leads, if at most the outcome of a branch must be recorded; else kNowhere.
   uint64_t when_taken = kNowhere;
   uint64_t when_not = kNowhere;
   uint64_t power = 1;         // FlowDigest::Power(instructions)
@@ -98,12 +98,12 @@ class EmulatedBlocks {
   struct Settings {
     // The outcome of a branch may be held back without a look at the clock.
     bool quick_outcomes = true;
-    // Each branch that is taken is told by itself, and none that is not.
+    // Records each taken branch by itself, and no others.
     bool branches = false;
     CodeMode mode = CodeMode::kX86_64;
   };
   explicit EmulatedBlocks(const Settings& settings) : settings_(settings) {}
-  // The block with this code at this address, told before or new.
+  // Returns the block with this code at this address, known or new.
   Block& Add(uint64_t start, Bytes code, std::vector<uint8_t> lengths);
   // Whether code that needs no packet leads from `block` round in a loop, or very far. For any
   // thread, without the caller's lock.
@@ -119,7 +119,7 @@ class EmulatedBlocks {
 
  private:
   struct Entry {
-    std::vector<uint8_t> code;  // as the emulator told it
+    std::vector<uint8_t> code;  // as the emulator passed it
     std::vector<uint8_t> lengths;
     std::unique_ptr<Block> block;
   };

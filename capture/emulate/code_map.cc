@@ -72,9 +72,9 @@ CodeRange Clipped(CodeRange range, uint64_t begin, uint64_t end) {
   return range;
 }
 
-// Of a mapping, the part around `address` that the kernel would have made executable: one segment
-// of the file. The emulator loads a program with all its segments readable, so they look like one.
-// All of it where the file is no program, or tells nothing of the address.
+// Returns the part of a mapping around `address` that the kernel would have made executable: one
+// segment of the file. The emulator loads a program with all its segments readable, so they look
+// like one. All of it where the file is no program, or has no segment there.
 CodeRange SegmentAt(const CodeRange& mapping, uint64_t address) {
   constexpr uint64_t kPage = 4096;
   if (mapping.path.empty()) return mapping;

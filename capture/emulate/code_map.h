@@ -26,7 +26,7 @@ struct CodeRange {
 // The caller locks. Addresses are the guest's; `base` is what the host adds to them.
 class CodeMap {
  public:
-  // `files_are_kept`: the recorder copies the files, so that deleted ones need not be told by
+  // `files_are_kept`: the recorder copies the files, so that deleted ones need not be recorded by
   // pages.
   explicit CodeMap(bool files_are_kept = false) : files_are_kept_(files_are_kept) {}
 
@@ -36,17 +36,17 @@ class CodeMap {
   // Whether the code there is in no file.
   bool InNoFile(uint64_t address) const;
   bool IsShared(uint64_t address) const;
-  // Whether code was mapped from a file with that inode. Those that were unmapped count, too.
+  // Whether code was mapped from a file with that inode. Unmapped files count, too.
   bool HasFile(const std::string& inode) const { return inodes_.contains(inode); }
   // Looks up what is mapped in [begin, end) and announces what is not known yet.
   void Learn(uint64_t begin, uint64_t end, uint64_t base, const Announce& announce);
-  // The same for the executable segment that `address` lies in; where no file tells of segments,
-  // for the whole mapping.
+  // Works as Learn for the executable segment around `address`, or for the whole mapping if no file
+  // has segments.
   void LearnAt(uint64_t address, uint64_t base, const Announce& announce);
-  // What was there is there no more.
+  // Forgets mappings that are gone.
   void Forget(uint64_t begin, uint64_t end);
 
-  // What lies there; null: nothing known.
+  // Returns the code there; null: unknown.
   const CodeRange* Find(uint64_t address) const;
 
  private:

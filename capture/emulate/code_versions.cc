@@ -30,7 +30,7 @@ void CodeVersions::Update(uint64_t start, Bytes code, const GuestMemory& memory,
     if (UpdatePage(page, start, code, memory)) tell(page, pages_[page]);
 }
 
-// Whether there is something new. What was translated counts, should the memory have changed since.
+// Whether there is something new. The translated bytes count, even if memory has changed since.
 bool CodeVersions::UpdatePage(uint64_t page, uint64_t start, Bytes code,
                               const GuestMemory& memory) {
   const uint64_t begin = std::max(start, page);

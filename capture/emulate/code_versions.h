@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Code that no file tells: what the program wrote, as it was when it was last translated.
+// Code that no file contains: bytes that the program wrote, as they were when last translated.
 #pragma once
 
 #include <cstdint>
@@ -23,9 +23,9 @@ class CodeVersions {
   bool IsWritable(uint64_t address) const;
   // Something else is mapped there now.
   void Forget(uint64_t begin, uint64_t end);
-  // This code is about to run: tells of each of its pages that is not as it was told last.
+  // This code is about to run: records each of its pages that changed since it was recorded last.
   void Update(uint64_t start, Bytes code, const GuestMemory& memory, const Tell& tell);
-  // Tells what is known in the range once more.
+  // Records the known pages in the range once more.
   void Repeat(uint64_t begin, uint64_t end, const Tell& tell) const;
 
  private:

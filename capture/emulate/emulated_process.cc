@@ -24,7 +24,7 @@ record::PtSettings SettingsOf(const SharedSettings& shared) {
       .psb_period_bytes = shared.psb_period_bytes,
       .return_compression = shared.return_compression,
       // Many outcomes at once: the clock is read before each packet of them. With CYC packets it is
-      // read for each outcome, and fewer of them tell more of the time.
+      // read for each outcome, and fewer outcomes per packet give more exact times.
       .long_tnt = shared.long_tnt || !shared.has_cyc,
       .short_tnt_where_smaller = !shared.long_tnt && !shared.has_cyc,
       .timestamps = shared.timestamps,
@@ -125,7 +125,7 @@ void EmulatedProcess::LearnCode(uint64_t address) {
   code_.LearnAt(address, memory_.base(), Announcer(mappings_tsc_));
 }
 
-// Memory that is in no file is told by its pages, once there is code in them.
+// Memory that is in no file is recorded by pages, once there is code in them.
 CodeMap::Announce EmulatedProcess::Announcer(uint64_t tsc) {
   return [this, tsc](const CodeRange& range) {
     if (range.path.empty()) return;
@@ -167,7 +167,7 @@ CodeVersions::Tell EmulatedProcess::CodeTeller(uint64_t tsc) {
   };
 }
 
-// For the process, not for one thread: whoever is there tells it.
+// For the process, not for one thread: any thread of it writes the message.
 void EmulatedProcess::Broadcast(uint64_t tsc, MessageHeader message, std::string_view text) {
   if (const unsigned vcpu = OwnVcpu(); vcpu < kMaxVcpus)
     return Thread(vcpu)->SendAt(tsc, message, text);

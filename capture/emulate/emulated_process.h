@@ -76,8 +76,8 @@ class EmulatedProcess {
   CodeMode mode() const { return setup_.mode; }
   // The block was translated. What to pass to OnBlock when it runs.
   Block& OnTranslated(uint64_t start, uint64_t base, Bytes code, std::vector<uint8_t> lengths);
-  // Of such a block, the instructions before which recording may be switched, by number, and what
-  // to pass to OnSwitchInside when they are about to run.
+  // Returns the instructions of such a block before which recording may be switched, by number, and
+  // what to pass to OnSwitchInside when they are about to run.
   std::vector<std::pair<size_t, Block*>> SwitchesInside(const Block& block, Bytes code,
                                                         const std::vector<uint8_t>& lengths);
   void OnSwitchInside(unsigned vcpu, const Block& rest);
@@ -154,7 +154,7 @@ class EmulatedProcess {
   GuestCall AsLong(const GuestCall& made);
   void NoteHandler(const GuestCall& call);
   void NoteName(ThreadTracer& thread, const GuestCall& call);
-  // Of a thread outside of the emulator's generated code. REQUIRES: registers_known_.
+  // Returns it for a thread outside of the emulator's generated code. REQUIRES: registers_known_.
   uint64_t InstructionPointer(unsigned vcpu) const {
     return ReadRegisters(registers_[vcpu], setup_.mode).Rip(registers_known_);
   }
@@ -204,7 +204,7 @@ class EmulatedProcess {
   std::map<int32_t, std::string> names_;  // of threads that gave themselves one
   uint64_t mappings_tsc_ = 0;             // when they changed last
   std::vector<std::pair<uint64_t, std::pair<record::MessageHeader, std::string>>> unsent_;
-  std::vector<uint64_t> awaited_;  // keys of mapped files that were told
+  std::vector<uint64_t> awaited_;  // keys of mapped files that were announced
   bool started_ = false;
   unsigned registers_known_ = 0;  // how many general registers there are; 0: not where they are
   unsigned forking_ = 0;          // the vCPU whose thread forks

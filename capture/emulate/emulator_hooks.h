@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the plugin interface does not tell is seen where the emulator calls the C library.
+// Calls of the emulator to the C library show events that the plugin interface lacks.
 #pragma once
 
 namespace flowback::emulate {

@@ -10,7 +10,7 @@ using record::MessageHeader;
 using record::MessageKind;
 using record::RecordingSwitch;
 
-// Of a file that is mapped now: looks for the functions in it.
+// Looks for the functions in a newly mapped file.
 void EmulatedProcess::WatchFunctions(uint64_t tsc, const CodeRange& range) {
   for (const auto& found :
        watch_.OnMapping(range.begin, range.end, range.file_offset, range.path)) {
@@ -41,8 +41,8 @@ RecordingSwitch EmulatedProcess::SwitchAt(uint64_t address) {
   return watch_.At(address);
 }
 
-// The function's argument: a text, by the convention of the instruction set. Of AArch64 programs
-// the register that has it is not known.
+// The function's argument: a text, by the convention of the instruction set. For AArch64 programs
+// the register is not known.
 std::string EmulatedProcess::RegionName(const GuestRegisters& registers) {
   const std::lock_guard lock(mutex_);
   const GuestRegisters read = ReadRegisters(&registers, setup_.mode);
@@ -71,7 +71,7 @@ void EmulatedProcess::EnterFunction(ThreadTracer& thread, const Block& block,
   const RecordingSwitch turns = SwitchAt(block.start);
   TellRegion(thread, turns, registers);
   if (turns == RecordingSwitch::kOn) thread.SwitchOn();
-  // What ran before it is told, and how it ended: a signal may have come.
+  // Records the flow before it, and its end: a signal may have come.
   if (turns != RecordingSwitch::kOff || !thread.in_kernel()) EnterBlock(thread, block, registers);
   if (turns == RecordingSwitch::kOff) thread.SwitchOff();
 }

@@ -28,8 +28,8 @@ struct GuestRegisters {
   uint64_t Rip(unsigned count) const { return from_r8[count - 8]; }
 };
 
-// The same of either emulator: `state` is the beginning of a CPU's state. Of a 32-bit one's nine
-// words, each zero-extended, eight are general registers.
+// Works for either emulator: `state` is the beginning of a CPU's state. A 32-bit one has nine
+// zero-extended words, of which eight are general registers.
 GuestRegisters ReadRegisters(const GuestRegisters* state, CodeMode mode);
 
 // The memory of the emulated program, which is part of this process's at a distance.
@@ -49,7 +49,7 @@ class GuestMemory {
 
   // All of it or nothing; never faults.
   bool Read(uint64_t address, void* out, uint64_t size) const;
-  // The same of memory that the program may write to.
+  // Writes to memory that the program may write to.
   bool Write(uint64_t address, const void* bytes, uint64_t size) const;
   std::optional<uint64_t> Word(uint64_t address) const;
   // Up to a NUL; nothing when there is none in the first `limit` bytes.
@@ -74,14 +74,14 @@ struct Interruption {
 bool MayBeFault(int signal);
 
 // Whether the thread stands at the first instruction of a signal handler, with the frame that the
-// emulator lays on the stack for it. Of several frames laid at once the innermost interruption.
-// `is_handler` tells whether a handler begins at an address.
+// emulator lays on the stack for it. If several frames were laid at once, returns the innermost
+// interruption. `is_handler`: whether a handler begins at an address.
 template <class IsHandler>
 std::optional<Interruption> ReadSignalFrame(const GuestRegisters& registers,
                                             const GuestMemory& memory, IsHandler is_handler);
 
-// How many general registers there are, told where a program is about to run its first instruction,
-// at `start`; 0: these are no such program's.
+// Returns the number of general registers, found where a program is about to run its first
+// instruction, at `start`; 0: these are no such program's.
 unsigned CountAtProgramStart(const GuestRegisters& registers, const GuestMemory& memory,
                              uint64_t start);
 

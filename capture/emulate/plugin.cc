@@ -175,7 +175,7 @@ std::array<SignalAction, 2> emulator_actions;  // for SIGSEGV and SIGBUS
 
 // The emulator leaves its handler by a jump when the program's own access failed.
 void OnHostFault(int signal, siginfo_t* info, void* context) {
-  // At addresses that can be none (not canonical) the kernel tells nothing.
+  // The kernel reports no address if it is not canonical.
   const uint64_t address =
       info->si_code == SI_KERNEL ? 0 : reinterpret_cast<uint64_t>(info->si_addr);
   if (signal == SIGSEGV && info->si_code == SEGV_ACCERR && process->OnWriteFault(address)) return;
@@ -319,7 +319,7 @@ void DropTranslations() {
   });
 }
 
-// Of the programs that the emulator runs; empty: none that can be recorded.
+// Returns the mode of the programs that the emulator runs; empty: they cannot be recorded.
 std::optional<CodeMode> ModeOfTarget(std::string_view name) {
   if (name == "x86_64") return CodeMode::kX86_64;
   if (name == "i386") return CodeMode::kX86_32;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a thread that ends its process tells of that: a status, or a signal and where it struck.
+// The report of a thread that ends its process: a status, or a signal and where it struck.
 #include "capture/record/process_end.h"
 
 #include <signal.h>

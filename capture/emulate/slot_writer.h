@@ -40,8 +40,8 @@ class SlotWriter {
     return slot_->FlowAt(slot_->current.load(std::memory_order_relaxed));
   }
   record::Slot& slot() const { return *slot_; }
-  // More packets, what they prove, and where control stands (0: no more is told). One step up to
-  // the new state, whenever the thread should be killed.
+  // Appends packets, the flow that they prove, and where control stands (0: recording has ended).
+  // One step up to the new state, whenever the thread should be killed.
   void SetFlow(const FlowDigest& digest, pt::PendingTnt pending, Bytes packets, uint64_t next_ip);
 
   void CountLoss() {

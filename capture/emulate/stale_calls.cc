@@ -41,7 +41,7 @@ std::string InodeOf(int descriptor) {
   return std::to_string(about.st_ino);
 }
 
-// Whose memory the descriptor is a file of; empty: it is none.
+// Returns the process whose memory the descriptor opens; empty: it is no such file.
 std::string MemoryBehind(int descriptor) {
   char target[64] = {};
   const std::string link = "/proc/self/fd/" + std::to_string(descriptor);

@@ -26,8 +26,8 @@
 
 namespace flowback::emulate {
 
-// The caller locks, where nothing else is said. Addresses are the guest's, unless they are called
-// the host's.
+// The caller locks, unless a comment says otherwise. Addresses are the guest's, unless they are
+// called the host's.
 class StaleCode {
  public:
   static constexpr uint64_t kPage = 4096;

@@ -26,7 +26,7 @@ bool ChangesMappings(int64_t number) {
          number == SYS_shmdt;
 }
 
-// Whose first argument is the futex's address.
+// Returns whether the call's first argument is a futex's address.
 bool IsFutex(int64_t number, CodeMode mode) {
   constexpr int64_t kI386Futex = 240;
   constexpr int64_t kI386FutexTime64 = 422;
@@ -178,7 +178,7 @@ void EmulatedProcess::OnMappingsChanged(const GuestCall& call, uint64_t result, 
       address_tables_.Add(result, result + third);
       replaced(result, third);
       break;
-    default:  // shared memory, whose size the call does not tell
+    default:  // shared memory, whose size the call does not have
       versions_.Forget(0, ~uint64_t{0});
       stale_.Forget();
       code_.Forget(0, ~uint64_t{0});

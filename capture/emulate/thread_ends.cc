@@ -3,11 +3,11 @@
 //
 // One thread ends the process: by exit_group, by execve, or by dying of a signal. The others may be
 //
-//   in the kernel                nothing more is to be told of them
-//   running                      their attention is called; at their next block they tell where
+//   in the kernel                they are complete
+//   running                      their attention is called; at their next block they write where
 //                                they are (FUP, TIP.PGD, as at a context switch)
 //   stopped by the emulator      it does that where it may dump core: the thread that ends the
-//                                process tells where the others are
+//                                process writes where the others are
 //
 // After that they wait for their end where nothing else waits for them: at execve, which may still
 // be refused, and at a signal. At exit_group the emulator stops all threads once more and would
@@ -101,7 +101,7 @@ void EmulatedProcess::EndStopped(unsigned own) {
   for (unsigned i = 0; i < count; ++i) {
     ThreadTracer* thread = i == own ? nullptr : Thread(i);
     if (thread == nullptr || registers_[i] == nullptr || registers_known_ == 0) continue;
-    // One that is about to make a system call tells that itself.
+    // A thread that is about to make a system call writes that itself.
     const std::lock_guard telling(thread->telling());
     if (!thread->open() || thread->in_kernel()) continue;
     thread->Die({.ip = InstructionPointer(i), .signal = 0, .fault = thread->Faulted()});

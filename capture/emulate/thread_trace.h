@@ -10,8 +10,8 @@
 
 namespace flowback::emulate {
 
-// Each function is told to whichever it is; record::PacketGenerator says what they mean. Where it
-// is branches there are no outcomes that may be held back.
+// Each function forwards to the active one; record::PacketGenerator documents them. Where it is
+// branches there are no outcomes that may be held back.
 class ThreadTrace {
  public:
   // `branch_depth`: of the stacks; 0: packets.
@@ -34,7 +34,7 @@ class ThreadTrace {
     if (!branches_) return packets_.BlockEnded(last, ip, taken, next, mode);
     if (taken) branches_->Branched(ip, last.kind, next);
   }
-  // A direct jump, or a call that is none: packets tell nothing.
+  // A direct jump, or a call that acts as one: it needs no packet.
   void Jumped(const Instruction& last, uint64_t ip, uint64_t next) {
     if (branches_) branches_->Branched(ip, last.kind, next);
   }
@@ -53,7 +53,7 @@ class ThreadTrace {
   void Lost(uint64_t ip, CodeMode mode) {
     branches_ ? branches_->Lost(ip) : packets_.Lost(ip, mode);
   }
-  // Each branch of branches is told, so they need no count.
+  // Branch stacks record each branch, so they need no count.
   void TellCount() {
     if (!branches_) packets_.TellCount();
   }
@@ -64,7 +64,7 @@ class ThreadTrace {
     branches_ ? branches_->Sync(ip) : packets_.Sync(ip, mode);
   }
 
-  // Of packets only.
+  // For packets only.
   void StartElsewhere() { packets_.StartElsewhere(); }
   void SetPending(pt::PendingTnt pending) { packets_.SetPending(pending); }
   pt::PendingTnt pending() const { return packets_.pending(); }

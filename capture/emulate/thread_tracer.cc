@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // From blocks to packets.
 //
-// The emulator calls before each block it runs. That a block began tells how the one before it
+// The emulator calls before each block it runs. The begin of a block shows how the one before it
 // ended: where a conditional branch went, where an indirect one led. So the tracer is always one
-// block behind, and each block's last instruction is told when the next block begins:
+// block behind, and each block's last instruction is recorded when the next block begins:
 //
 //   next begins at                the last block
 //   a place its end leads to      ran to its end
@@ -26,8 +26,8 @@ namespace flowback::emulate {
 using record::MessageHeader;
 using record::MessageKind;
 
-// A slot's last word on the flow is what a callback goes on from, and it can be enough to write
-// the next one: that is EnterQuickly. All else takes the state up, tells packets, and sets it down.
+// A slot's last word on the flow is what a callback goes on from, and it can be enough to write the
+// next one: that is EnterQuickly. Every other path loads the state, writes packets, and stores it.
 
 const Block ThreadTracer::kNoBlock;
 
@@ -161,8 +161,7 @@ void ThreadTracer::Lose(uint64_t next, CodeMode mode) {
   generator_.Lost(next, mode);
 }
 
-// Before what interrupts the thread in or behind `last`: no packet tells how often it went round
-// there.
+// Before what interrupts the thread in or behind `last`: no packet contains the number of rounds.
 void ThreadTracer::TellCount(const Block& last) {
   if (blocks_ == nullptr || blocks_->MayGoRound(last)) generator_.TellCount();
 }
@@ -191,7 +190,7 @@ void ThreadTracer::Trap(const Block& last) {
   generator_.Faulted(last.last_ip, last.mode);
 }
 
-// Tells the last block up to where the signal came. False: that can't be.
+// Records the last block up to the signal. False: that can't be.
 bool ThreadTracer::Interrupt(const Block& last, const Interruption& interruption) {
   const uint64_t ip = interruption.ip;
   if (last.kind == BlockEnd::kUnknown) return false;

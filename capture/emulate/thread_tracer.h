@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Turns the blocks that one thread runs into its trace. thread_tracer.cc tells how.
+// Turns the blocks that one thread runs into its trace. thread_tracer.cc explains how.
 #pragma once
 
 #include <atomic>
@@ -17,8 +17,8 @@
 
 namespace flowback::emulate {
 
-// Used by its own thread only, where nothing else is said. `clock` and `blocks` must outlive it.
-// `blocks`: all that the thread may run; null: it counts its instructions wherever it is
+// Used by its own thread only, unless a comment says otherwise. `clock` and `blocks` must outlive
+// it. `blocks`: all that the thread may run; null: it counts its instructions wherever it is
 // interrupted, not in loops alone.
 class ThreadTracer {
  public:
@@ -34,11 +34,11 @@ class ThreadTracer {
   int32_t tid() const { return tid_; }
   bool open() const { return writer_.open(); }
 
-  // The thread begins: what comes before is told. It may wait for a CPU: the caller holds no lock.
+  // The thread begins: earlier flow is recorded. It may wait for a CPU: the caller holds no lock.
   void Start();
-  // The thread is at the beginning of `next`. True: what this says of the block before it is told,
-  // and that was all; false: nothing is done, and the next function must be called. The most
-  // frequent ends only; never true while closed.
+  // The thread is at the beginning of `next`. Returns true if it has recorded the end of the block
+  // before it; false: nothing is done, and the next function must be called. The most frequent ends
+  // only; never true while closed.
   bool EnterQuickly(const Block& next) {
     const Block& last = *last_.load(std::memory_order_relaxed);
     // Which of the two it is can't be foretold: no branch of ours may depend on it.
@@ -71,10 +71,10 @@ class ThreadTracer {
   void TellAtomic(uint64_t ip, uint64_t address);
   // Its last block ends in a futex call.
   void TellFutex(uint64_t address) { TellAddress({.address = address, .futex = true}); }
-  // Nothing is told of what the thread does from the beginning of its last block on.
+  // Stops recording at the beginning of the thread's last block.
   void Leave();
-  // Recording is switched off at the beginning of its last block: nothing is told of the flow until
-  // it is switched on again.
+  // Recording is switched off at the beginning of its last block: the flow is not recorded until it
+  // is switched on again.
   void SwitchOff() {
     Leave();
     off_ = true;
@@ -83,8 +83,8 @@ class ThreadTracer {
   void SwitchOffInside(uint64_t address);
   void SwitchOn() { off_ = false; }
   bool off() const { return off_; }
-  // The thread dies where `interruption` says, of a signal; told if its blocks agree. Silent in the
-  // kernel.
+  // The thread dies of a signal where `interruption` says; recorded if its blocks agree. Silent in
+  // the kernel.
   void Die(const Interruption& interruption);
 
   // The time for a record of the sideband.
@@ -92,7 +92,7 @@ class ThreadTracer {
   // `message` needs no time.
   void Send(record::MessageHeader message, std::string_view text = {});
   void SendAt(uint64_t tsc, record::MessageHeader message, std::string_view text = {});
-  // The thread ends; the recorder is told so if `exits`.
+  // The thread ends; the recorder gets a message if `exits`.
   void End(bool exits);
 
   // The host refused an access to memory, in the thread's current block; `handled`: the emulator
@@ -106,11 +106,11 @@ class ThreadTracer {
   // Why others call its attention; 0: they don't. Only while open.
   uint32_t attention() const { return writer_.attention(); }
   void Ignore(uint32_t reason) { writer_.Ignore(reason); }
-  // For any thread: false when it tells nothing any more.
+  // For any thread: false when its recording has ended.
   bool CallAttention(uint32_t reason) { return writer_.CallAttention(reason); }
-  // For any thread: the end of its last block is told, and tracing is off.
+  // For any thread: the end of its last block is recorded, and tracing is off.
   bool in_kernel() const { return last_.load(std::memory_order_relaxed) == &kNoBlock; }
-  // Held by whoever tells what this thread did, outside of the emulator's generated code.
+  // Held by the writer of this thread's flow, outside of the emulator's generated code.
   std::mutex& telling() { return telling_; }
 
  private:
@@ -185,7 +185,7 @@ class ThreadTracer {
   void LeaveCpu();
 
   const EmulatedBlocks* blocks_;
-  std::atomic<const Block*> last_ = &kNoBlock;  // began, and its end is not told yet
+  std::atomic<const Block*> last_ = &kNoBlock;  // began, and its end is not recorded yet
   SlotWriter writer_;
   int32_t tid_;
   bool off_ = false;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // How a thread's trace gets into the streams of virtual CPUs.
 //
-// A thread that takes a CPU another one had tells that one's end there and its own beginning, and
-// its trace goes on with a PSB: nothing of what the other wrote is needed to read it. What it did
-// before it left is in the ring by then, for a holder says so only behind its last packet.
+// A thread that takes another one's CPU writes that one's end there and its own beginning, and its
+// trace goes on with a PSB: nothing of what the other wrote is needed to read it. Its earlier work
+// is in the ring by then, because a holder leaves only after its last packet.
 #include "capture/emulate/thread_tracer.h"
 
 namespace flowback::emulate {

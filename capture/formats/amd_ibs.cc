@@ -39,7 +39,7 @@ struct OpRegisters {
 // Where of a load's data: near and far caches and memory, by the number in IBS_OP_DATA2.
 struct DataSource {
   MemoryLevel level = MemoryLevel::kNotTold;
-  bool is_cache = false;  // another core's, which tells whether the line was modified
+  bool is_cache = false;  // another core's, which shows whether the line was modified
   bool remote = false;    // by its number
 };
 

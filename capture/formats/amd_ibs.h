@@ -12,9 +12,9 @@ namespace flowback::perf {
 
 enum class IbsUnit : uint8_t { kNone, kOp, kFetch };
 
-// Fills in what the registers tell; the sample has what perf's own fields tell already, which
-// stands where the registers tell nothing. False, and `sample` as it was: too short, or the
-// registers say that they hold no sample. `cpu` selects the errata.
+// Fills in the registers' facts. Facts from perf's own fields stay where the registers have none.
+// False, and `sample` as it was: too short, or the registers say that they hold no sample. `cpu`
+// selects the errata.
 bool ApplyIbs(IbsUnit unit, Bytes raw, ByteOrder order, const CpuId& cpu, EventSample& sample);
 
 }  // namespace flowback::perf

@@ -82,7 +82,7 @@ std::string_view ArchitectureOf(BranchUnit unit) {
   return unit == BranchUnit::kBrbe ? "aarch64" : "x86_64";
 }
 
-// Those that have one MSR go before those that have many: these would reach into them.
+// Registers with one MSR go before those with many, whose ranges would include them.
 std::optional<BranchRegister> BranchRegisterNamed(BranchUnit unit, std::string_view name) {
   const std::optional<uint64_t> msr =
       name.starts_with("0x") ? Number(name, 16) : std::optional<uint64_t>();

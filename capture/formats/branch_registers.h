@@ -27,7 +27,7 @@ enum class BranchUnit : uint8_t {
 std::optional<BranchUnit> BranchUnitNamed(std::string_view name);
 // All their names, for messages.
 std::string_view BranchUnitNames();
-// Of the code that it records, as Linux names machines.
+// Returns the architecture of the code that it records, as Linux names machines.
 std::string_view ArchitectureOf(BranchUnit unit);
 
 struct BranchRegister {
@@ -60,7 +60,7 @@ struct RegisterStacks {
   bool all_kinds = true;  // by the filter; true also where the dump does not have it
   bool call_stacks = false;
   bool names_compare = false;  // as in BranchStackConfig
-  TracedLevels levels;         // likewise; empty: not told
+  TracedLevels levels;         // for each record; empty: unknown
   uint64_t incomplete = 0;     // records of which a register is not there
   uint64_t bad = 0;            // that the hardware marks as bad
 };

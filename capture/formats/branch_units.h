@@ -40,7 +40,7 @@ inline std::optional<uint64_t> ValueOf(const BranchRegisters& registers, BranchR
 // One more than the highest number of a record that has a register in the dump.
 uint32_t RecordsIn(const BranchRegisters& registers);
 
-// Puts records together as they are told, the newest first.
+// Puts records together as they come, the newest first.
 class StackBuilder {
  public:
   void Add(const BranchRecord& record) { newest_first_.push_back(record); }

@@ -13,7 +13,7 @@ namespace {
 using Role = BranchRegister::Role;
 using Cycles = BranchFacts::Cycles;
 
-// A transaction failed ahead of the branch: control came from where nobody tells.
+// A transaction failed ahead of the branch: control came from an unknown place.
 constexpr unsigned kLastFailed = 17;
 constexpr uint64_t kTargetOnly = 1;  // VALID
 constexpr uint64_t kSourceOnly = 2;

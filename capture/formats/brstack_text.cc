@@ -20,9 +20,8 @@
 //     a.out  1234/1235  [001]  5.123456:  cycles:u:  40051c main+0x1c (/a.out)
 //     0x400513/0x4004ed/...
 //
-// With --show-mmap-events lines with PERF_RECORD_MMAP2 stand between them, which tell where the
-// code was, from there on: a line's number stands for its time. Other lines are left out, and said
-// so.
+// With --show-mmap-events lines with PERF_RECORD_MMAP2 stand between them, with the place of the
+// code, from there on: a line's number stands for its time. Other lines are skipped with a warning.
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -46,7 +45,7 @@ using perf::BranchStackCollector;
 
 constexpr std::string_view kMapMark = "PERF_RECORD_MMAP";
 
-// What is left of an entry, taken field by field.
+// The rest of an entry, taken field by field.
 class Fields {
  public:
   explicit Fields(std::string_view entry) : rest_(entry) {}
@@ -111,7 +110,7 @@ std::optional<BranchRecord> ParseEntry(std::string_view word) {
 
 struct StackLine {
   uint64_t ip = 0;
-  int32_t pid = -1;  // -1: the text does not tell
+  int32_t pid = -1;  // -1: the text does not say
   int32_t tid = -1;
   std::vector<BranchRecord> entries;  // the newest first
 };
@@ -128,7 +127,7 @@ class Columns {
 
   bool IsAlone() const { return count_ == 1; }
 
-  // Fills in what they tell. False: there is no address among them, though there are words.
+  // Fills in the words' facts. False: there is no address among them, though there are words.
   bool Tell(StackLine& line) const {
     if (count_ == 0) return true;
     const size_t behind = BehindColons();
@@ -146,7 +145,7 @@ class Columns {
       if (words_[i - 1].size() > 1 && words_[i - 1].ends_with(':')) return i;
     return 0;
   }
-  // The time, or the event where no time is told.
+  // The time, or the event if there is no time.
   size_t FirstColon() const {
     size_t i = 0;
     while (!words_[i].ends_with(':')) ++i;
@@ -158,7 +157,7 @@ class Columns {
       if (IsAddress(i)) return i;
     return count_;
   }
-  // Of a name, process and thread numbers and the address, the address is the last.
+  // The order is name, process, thread and address: the address is the last.
   size_t LastAddress() const {
     for (size_t i = count_; i > 0; --i)
       if (IsAddress(i - 1)) return i - 1;
@@ -323,7 +322,7 @@ class TextReader {
     map->time = number;
     recording_.sideband.emplace_back(*std::move(map));
   }
-  // Of threads whose process nothing tells.
+  // Sets the process of threads without one.
   void AssignOnlyProcess() {
     std::set<int32_t> pids;
     for (const SidebandRecord& record : recording_.sideband)

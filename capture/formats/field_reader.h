@@ -10,7 +10,7 @@
 
 namespace flowback {
 
-// Of the machine that wrote the file.
+// Byte order of the machine that wrote the file.
 enum class ByteOrder : uint8_t { kLittle, kBig };
 
 // Reading past the end gives zero and makes ok() false for good, so that a caller reads all fields

@@ -118,7 +118,7 @@ RegisterStacks ArchLbrStacks(const BranchRegisters& registers) {
   return stacks.Take();
 }
 
-// A ring: the newest is the one that TOS names. What was never written is zero.
+// A ring: the newest is the one that TOS names. Entries never written are zero.
 RegisterStacks LbrStacks(const BranchRegisters& registers) {
   StackBuilder stacks;
   const auto newest = ValueOf(registers, Role::kNewest);

@@ -17,7 +17,7 @@ namespace flowback {
 namespace lldb {
 namespace {
 
-// A bundle's description is small; the key that tells it stands in its first lines.
+// A bundle's description is small; the identifying key is in its first lines.
 constexpr size_t kJsonSearch = 64 << 10;
 constexpr uint64_t kLargestDescription = uint64_t{64} << 20;
 

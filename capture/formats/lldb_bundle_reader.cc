@@ -220,7 +220,7 @@ Cpu ReadCpu(const JsonValue& value, const std::string& key, Reader& reader) {
   return cpu;
 }
 
-// What is there twice would be decoded twice, and all of it counted twice.
+// Rejects duplicates, which would be decoded and counted twice.
 void CheckOnce(const Bundle& bundle, Reader& reader) {
   const auto once = [&](std::set<int32_t>& seen, int32_t id, const std::string& key) {
     if (seen.insert(id).second) return;
@@ -236,7 +236,7 @@ void CheckOnce(const Bundle& bundle, Reader& reader) {
   for (const Cpu& cpu : bundle.cpus) once(cpus, cpu.id, cpu.key + ".id");
 }
 
-// What has to be there together, or must not.
+// Checks keys that require or exclude each other.
 void CheckTogether(const Bundle& bundle, Reader& reader) {
   if (!bundle.cpus.empty() && !bundle.time) {
     reader.Wrong("tscPerfZeroConversion", "is missing although there are cpus",

@@ -47,7 +47,7 @@ void TakeOfPipe(Bytes file, std::vector<NamedRegion>& regions) {
 
 }  // namespace
 
-// The only recorders that tell any write this machine's byte order.
+// The only recorders with named regions write this machine's byte order.
 std::vector<NamedRegion> NamedRegions(const Recording& recording) {
   std::vector<NamedRegion> regions;
   if (recording.files.empty()) return regions;

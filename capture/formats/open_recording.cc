@@ -72,7 +72,7 @@ Result<Recording> OpenByContent(const std::string& path) {
   }
   auto recording = ReadCandidate(candidate);
   if (whole == nullptr) return recording;
-  // What is wrong with it may be that it was cut meanwhile.
+  // A problem may come from a cut of the file meanwhile.
   if (Status status = whole->CheckWhole(); !status) return Fail(status.error());
   if (!recording) return recording;
   recording->storage.push_back(whole);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
-// The kernel's AUX records and perf's AUXTRACE records tell the same twice: where in the buffer the
-// data is. The records of a buffer follow on each other, [0, a), [a, b), ..., and the parts cover
-// the same range. So one that stands far out alone is damaged, and the others tell what is true:
+// The kernel's AUX records and perf's AUXTRACE records both say where in the buffer the data is.
+// The records of a buffer follow on each other, [0, a), [a, b), ..., and the parts cover the same
+// range. So one that stands far out alone is damaged, and the others are true:
 //
 //      AUX [0, 0x470)   AUX [1<<50, ...)   AUXTRACE [0, 0x570)     the second AUX record lies
 //      AUX [0, 0x570)                      AUXTRACE [1<<40, ...)   the AUXTRACE record lies
 //
-// What can be explained by data or records that are missing is left alone.
+// Differences that missing data or records explain are left alone.
 #include "capture/formats/perf_aux_buffer.h"
 
 #include <algorithm>
@@ -19,8 +19,8 @@ namespace flowback::perf {
 namespace {
 
 // An AUX offset counts all that was ever written to a buffer: at 10 GB a second for ten years not
-// so much. And a record tells of no more than its buffer holds, whose pages the kernel counts with
-// an int. So nothing adds up to more than 64 bits by being true.
+// so much. And a record names no more than its buffer holds, whose pages the kernel counts with an
+// int. So nothing adds up to more than 64 bits by being true.
 constexpr uint64_t kMostOffset = uint64_t{1} << 62;
 constexpr uint64_t kMostSize = uint64_t{1} << 43;
 
@@ -78,7 +78,8 @@ void AuxBufferCheck::CheckRecords(AuxBuffer& buffer) {
   std::erase_if(buffer.records, lies);
 }
 
-// A part behind all that the kernel told of, and not even where the part before it ended.
+// Finds a part after all parts in the kernel's records, and not even where the part before it
+// ended.
 void AuxBufferCheck::CheckOffsets(AuxBuffer& buffer) {
   const uint64_t recorded = buffer.RecordedEnd();
   uint64_t end = 0;

@@ -36,7 +36,7 @@ struct AuxPart {
   uint64_t aux_end() const { return aux_offset + bytes.size(); }
 };
 
-// What the kernel said of the buffer: an AUX record.
+// The kernel's statement about the buffer: an AUX record.
 struct AuxEntry {
   AuxRecord told;
   AuxPlace place;
@@ -57,7 +57,7 @@ struct AuxBuffer {
   uint64_t RecordedEnd() const;
 };
 
-// Lies of one kind, told by the first.
+// Contradictions of one kind, represented by the first.
 class AuxLies {
  public:
   void Add(std::string text);

@@ -10,9 +10,8 @@
 //      AUX 0..0x3f742               AUX 0x3f742..0x7f292
 //
 // perf pads each part with zeros to a multiple of eight; the next part's offset, or for the last
-// one what the kernel's AUX records add up to, tells where the padding begins. A hole between two
-// parts and a "truncated" flag are gaps: bytes are missing there, and the decoder has to start
-// anew.
+// one the sum of the kernel's AUX records, shows where the padding begins. A hole between two parts
+// and a "truncated" flag are gaps: bytes are missing there, and the decoder has to start anew.
 //
 // In snapshot mode (`perf record -S`) the buffer is written round and round and each part is a
 // copy of what it held at one moment. Its offsets are places in the buffer and say nothing of the
@@ -195,8 +194,7 @@ Stream StreamCollector::Join(AuxBuffer& buffer, Recording& recording) {
   Stream stream;
   stream.index = static_cast<uint32_t>(recording.streams.size());
   stream.cpu = buffer.cpu;
-  // perf also names a thread for a per-CPU buffer: the first one it was told to trace, not the
-  // only.
+  // perf also names a thread for a per-CPU buffer: the first traced one, not the only one.
   stream.tid = buffer.cpu < 0 ? buffer.tid : -1;
   // A thread's number may be used again, by another process.
   for (const AuxEntry& record : buffer.records)

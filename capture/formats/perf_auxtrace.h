@@ -36,9 +36,9 @@ class StreamCollector {
   // The buffers were written round and round and copied now and then.
   void SetSnapshots() { snapshots_ = true; }
 
-  // Sets PtConfig::tsc_reference as the records tell it, and appends the streams to
-  // recording.streams, by the buffers' index. Those of buffers that were written in several parts
-  // have Stream::joined. REQUIRES: recording.sideband is complete.
+  // Sets PtConfig::tsc_reference from the records, and appends the streams to recording.streams, by
+  // the buffers' index. Streams of buffers written in several parts have Stream::joined. REQUIRES:
+  // recording.sideband is complete.
   void Finish(Recording& recording) &&;
 
  private:

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // perf writes each CPU's samples in a piece, and a thread may go from CPU to CPU meanwhile: so the
-// stacks of a thread are collected first, and put into the order of their times at the end. Those
-// of samples stay in the file until somebody reads them.
+// stacks of a thread are collected first, and put into the order of their times at the end. Stacks
+// of samples stay in the file until they are read.
 #include "capture/formats/perf_branch_stacks.h"
 
 #include <algorithm>
@@ -16,7 +16,7 @@
 namespace flowback::perf {
 namespace {
 
-// The levels that the branches are of: those of the event where nothing else is said.
+// The levels that the branches are of: the event's own levels by default.
 TracedLevels LevelsOf(const EventAttr& attr) {
   const uint64_t type = attr.branch_sample_type;
   if ((type & (kBranchUser | kBranchKernel | kBranchHypervisor)) == 0)
@@ -24,7 +24,7 @@ TracedLevels LevelsOf(const EventAttr& attr) {
   return {(type & kBranchUser) != 0, (type & kBranchKernel) != 0};
 }
 
-// Hardware tells where in a ring the newest record was: of two samples that says little. Our
+// Hardware records where in a ring the newest record was, which says little about two samples. Our
 // emulator counts a thread's records from its start.
 bool CountsRecords(const std::vector<EventAttr>& attrs, const Recording& recording) {
   return recording.machine.emulated && !attrs.empty() &&

@@ -37,7 +37,7 @@ class BranchStackCollector {
   // (RepeatedStacks::kMostRecords).
   bool AddStack(const SampleId& id, uint64_t ip, std::span<const BranchRecord> newest_first,
                 uint64_t times = 1);
-  // Those that have branches.
+  // Number of samples with branches.
   uint64_t samples() const { return samples_; }
 
   // A stream for each thread, or for each CPU where the samples do not name their threads. Does
@@ -63,7 +63,7 @@ class BranchStackCollector {
     // REQUIRES: TakeRecords was called, with that result.
     RepeatedStacks Repeat(std::span<const BranchRecord> sorted) const;
   };
-  // Thread, process, CPU; -1: not told.
+  // Thread, process, CPU; -1: unknown.
   using Key = std::pair<std::pair<int32_t, int32_t>, int32_t>;
 
   Owner& OwnerOf(const SampleId& id);

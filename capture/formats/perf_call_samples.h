@@ -14,7 +14,7 @@
 
 namespace flowback::perf {
 
-// Whether samples of that event tell of calls.
+// Returns whether samples of that event contain calls.
 bool TellsOfCalls(const EventAttr& attr);
 
 class CallSampleCollector {

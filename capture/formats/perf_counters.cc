@@ -57,7 +57,7 @@ bool CounterCollector::AddStat(const Record& record) {
 CountedEvents CounterCollector::Take() && {
   std::map<size_t, CounterValue> totals;  // of attrs_
   for (const auto& [key, value] : latest_) totals[event_by_id_[key.first]] += value;
-  // perf's -s tells of no sum.
+  // perf's -s has no sum.
   for (const auto& [key, count] : threads_)
     if (CounterValue& total = totals[key.second]; latest_.empty()) total += count.value;
   CountedEvents counters;

@@ -19,8 +19,8 @@ class CounterCollector {
   // `attrs` must outlive it.
   explicit CounterCollector(const std::vector<EventAttr>& attrs);
 
-  // READ, of the event that `attr` is of, null: which one can't be told; STAT; STAT_ROUND. False:
-  // it is too short for its fields.
+  // Adds a READ record of `attr`'s event (null: unknown), a STAT or a STAT_ROUND record. False: it
+  // is too short for its fields.
   bool AddRead(const Record& record, const EventAttr* attr);
   bool AddStat(const Record& record);
   void AddRound() { ++readings_; }
@@ -33,7 +33,7 @@ class CounterCollector {
   std::map<uint64_t, size_t> event_by_id_;  // in attrs_
   // By id and the thread's number in the thread map: values go on from reading to reading.
   std::map<std::pair<uint64_t, uint32_t>, CounterValue> latest_;
-  std::map<std::pair<int32_t, int32_t>, size_t> place_;       // a process and thread's, as told
+  std::map<std::pair<int32_t, int32_t>, size_t> place_;       // by process and thread
   std::map<std::pair<size_t, size_t>, ThreadCount> threads_;  // by that place, and event of attrs_
   uint64_t readings_ = 0;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Samples that tell of accesses to memory (perf record -d, perf mem, IBS) as event samples.
+// Samples with memory accesses (perf record -d, perf mem, IBS) as event samples.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace flowback::perf {
 
-// How Recording::record_counts names those samples that tell of accesses.
+// How Recording::record_counts names samples with memory accesses.
 inline constexpr std::string_view kAccessSamples = "SAMPLE with memory access";
 
 class EventSampleReader {
@@ -23,10 +23,10 @@ class EventSampleReader {
   // `attrs` and `recording` must outlive it.
   EventSampleReader(const std::vector<EventAttr>& attrs, const Recording& recording);
 
-  // Whether any event's samples may tell of accesses.
+  // Whether any event's samples may contain memory accesses.
   bool any() const { return any_; }
   // Empty for samples of events that do not. `whole` becomes false where it has registers of IBS
-  // that are cut, or that hold no sample: what else it tells is told all the same. REQUIRES:
+  // that are cut, or that hold no sample: its other facts are used all the same. REQUIRES:
   // `sample.attr` is one of the events.
   std::optional<EventSample> Read(const Sample& sample, const Record& record, bool& whole) const;
 

@@ -201,7 +201,7 @@ constexpr FeatureReader kReaders[] = {
     {kFeatureProcessEnds, "ends of processes", ReadProcessEnds},
 };
 
-// One feature, whose place in the file is `section`: `content` is what of it is there.
+// One feature, whose place in the file is `section`: `content` is its existing part.
 void ReadFeature(unsigned bit, Bytes content, const PerfFileSection& section, ByteOrder order,
                  Recording& recording, FeatureDamage& damage) {
   const auto reader = std::find_if(std::begin(kReaders), std::end(kReaders),

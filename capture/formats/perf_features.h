@@ -10,7 +10,7 @@
 
 namespace flowback::perf {
 
-// The features that can't be read. A cut costs many at once, and one sentence tells it.
+// The unreadable features. A cut costs many at once, and one sentence reports them.
 class FeatureDamage {
  public:
   void Add(const char* name, const PerfFileSection& section);

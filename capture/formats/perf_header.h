@@ -19,7 +19,7 @@ struct PerfFileSection {
   uint64_t size = 0;
 };
 
-// What of perf_event_attr matters to a reader.
+// The fields of perf_event_attr that matter to a reader.
 struct EventAttr {
   uint32_t type = 0;  // the PMU's number
   uint64_t config = 0;
@@ -30,14 +30,14 @@ struct EventAttr {
   uint64_t branch_sample_type = 0;
   uint64_t regs_user = 0;  // masks of the registers in a sample
   uint64_t regs_intr = 0;
-  std::string name;  // "intel_pt//u"; empty when the file does not tell
+  std::string name;  // "intel_pt//u"; empty when the file does not say
   std::vector<uint64_t> ids;
 
   bool sample_id_all() const { return flags & kAttrSampleIdAll; }
 };
 
-// The attribute that `entry` begins with. What is newer than our fields is not needed, and what an
-// older recorder left out is zero.
+// The attribute that `entry` begins with. Newer fields are not needed, and fields that an older
+// recorder left out are zero.
 EventAttr ParseAttr(Bytes entry, ByteOrder order);
 
 struct FileHeader {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The settings of Intel PT as perf.data records tell them.
+// The settings of Intel PT, from records of perf.data.
 #pragma once
 
 #include <vector>

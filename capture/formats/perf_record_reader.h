@@ -48,7 +48,7 @@ uint64_t ZerosAtEnd(Bytes data);
 
 // Stops at the first record that can't be: what was read before stays valid.
 //
-// A recording of a gigabyte is AUX data but for some ten thousand places. What lies between two
+// A recording of a gigabyte is AUX data but for some ten thousand places. The bytes between two
 // pieces of it, the padding of the one and the few records ahead of the other, is read into a
 // window, so that none of the mapping is touched (FileReader says why).
 class RecordReader {

@@ -12,8 +12,8 @@
 //      PHYS_ADDR CGROUP DATA_PAGE_SIZE CODE_PAGE_SIZE        eight bytes each
 //      AUX                                                   of its own size
 //
-// Which event a record belongs to is told by its id, IDENTIFIER or ID, where all events have it at
-// one place; for a trailer it matters only when the events' trailers differ.
+// A record's id, IDENTIFIER or ID, names its event, where all events have it at one place; for a
+// trailer it matters only when the events' trailers differ.
 #include "capture/formats/perf_sample_id.h"
 
 #include <algorithm>

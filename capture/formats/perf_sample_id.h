@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Who, when and which event: the fields that perf appends to a kernel record when sample_id_all is
-// set, and those that a sample begins with.
+// Thread, time and event: the fields that perf appends to a kernel record when sample_id_all is
+// set, and the first fields of a sample.
 #pragma once
 
 #include <optional>
@@ -37,7 +37,7 @@ struct Sample {
   Bytes branches;             // of it, perf_branch_entry each, the newest first
   uint64_t branch_index = 0;  // where the newest was, as the recorder counts
   Bytes branch_counters;      // a word for each of them; empty: not recorded
-  // Of the access to data that the sampled instruction made; 0: not recorded, or there was none.
+  // The sampled instruction's access to data; 0: not recorded, or no access.
   uint64_t address = 0;
   uint64_t physical = 0;
   uint64_t weight = 0;  // as the event's kind of it has it
@@ -45,7 +45,7 @@ struct Sample {
   uint64_t page_size = 0;
   uint64_t transaction = 0;
   Bytes registers;              // PERF_SAMPLE_REGS_INTR: a word for each that the event asks for
-  Bytes user_registers;         // PERF_SAMPLE_REGS_USER: likewise
+  Bytes user_registers;         // PERF_SAMPLE_REGS_USER, in the file's byte order
   bool user_is_32_bit = false;  // they are of a 32-bit program
   Bytes user_stack;             // PERF_SAMPLE_STACK_USER: from the stack pointer on
   Bytes aux;  // PERF_SAMPLE_AUX: the end of the CPU's trace when the sample was taken
@@ -54,8 +54,8 @@ struct Sample {
 // Knows which event, and so which layout, each record has.
 class SampleIdParser {
  public:
-  // `attrs` must outlive the object. Warns when the events' layouts differ and nothing in a record
-  // tells which one it has.
+  // `attrs` must outlive the object. Warns when the events' layouts differ and a record does not
+  // name its own.
   SampleIdParser(const std::vector<EventAttr>& attrs, std::vector<Warning>& warnings);
 
   // ID_INDEX: the CPU of each event's id, for records whose layout has no CPU.
@@ -64,19 +64,19 @@ class SampleIdParser {
   // Empty for records that the recorder itself wrote (type >= 64, or id 0).
   SampleId Parse(const Record& record) const;
 
-  // The event of a record of the kernel's that is no sample; null: it can't be told.
+  // The event of a record of the kernel's that is no sample; null: unknown.
   const EventAttr* EventOf(const Record& record) const {
     return only_event_ != nullptr ? only_event_ : AttrOf(TrailingId(record));
   }
 
-  // Empty when its event can't be told, or when it is too short for its fields.
+  // Empty when its event is unknown, or when it is too short for its fields.
   std::optional<Sample> ParseSample(const Record& record) const;
 
  private:
   // Where a record has its event's id.
   struct IdPlace {
-    int from_end = 0;    // in words; 0: not told
-    int from_begin = 0;  // of a sample; -1: not told
+    int from_end = 0;    // in words; 0: unknown
+    int from_begin = 0;  // of a sample; -1: unknown
   };
   static IdPlace PlaceOf(const EventAttr& attr);
   uint64_t TrailingId(const Record& record) const;

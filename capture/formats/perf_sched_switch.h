@@ -23,8 +23,8 @@ class SchedSwitch {
   // The fields' places since Linux 2.6.
   SchedSwitch() = default;
 
-  // `tracing_data`: the tracepoints' formats as the recorder copied them from tracefs. Where they
-  // tell other places than the usual ones, those are taken.
+  // `tracing_data`: the tracepoints' formats as the recorder copied them from tracefs. If they name
+  // other places than the usual ones, these are used.
   void UseFormats(Bytes tracing_data);
 
   bool IsOne(const EventAttr& attr) const;

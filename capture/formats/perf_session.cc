@@ -377,7 +377,7 @@ void RecordingReader::Finish() {
   recording_.sideband = std::move(sideband_).Take();
   AddRecorderLosses(recording_);
   recording_.counters = std::move(counters_).Take();
-  // A recording has one kind of trace: Intel PT's tells of all branches.
+  // A recording has one kind of trace: Intel PT's contains all branches.
   if (HasPtStreams()) {
     std::move(streams_).Finish(recording_);
   } else if (!sideband_only_) {

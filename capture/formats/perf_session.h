@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What all containers of perf records have in common: records go in, a Recording comes out.
+// The common part of all containers of perf records: records go in, a Recording comes out.
 #pragma once
 
 #include <map>
@@ -46,7 +46,7 @@ class RecordingReader {
 
   // The tracepoints' formats, from the header or a record.
   void UseTracingData(Bytes data);
-  // The records' CPU where nothing else tells it: their file is of one CPU.
+  // The records' CPU if they do not name it: their file is of one CPU.
   void SetDefaultCpu(int32_t cpu) { default_cpu_ = cpu; }
   // Several files hold records of the same time: no end of a round is meant for all of them.
   void IgnoreRounds() { ignore_rounds_ = true; }
@@ -54,7 +54,7 @@ class RecordingReader {
   // The streams are known from elsewhere: trace in the records' file is not looked at, and said so.
   void TakeSidebandOnly() { sideband_only_ = true; }
 
-  // With one, Read tells it the samples of accesses to memory and does nothing else.
+  // With one, Read passes it the samples of memory accesses and does nothing else.
   void VisitSamples(const SampleVisitor* visit) { visit_samples_ = visit; }
 
   // Damage becomes a warning, and what stands before it is kept. Errors: kUnreadable when
@@ -120,8 +120,8 @@ class RecordingReader {
   CounterCollector counters_;
   EventSampleReader event_samples_;
   const SampleVisitor* visit_samples_ = nullptr;  // null: they are counted
-  uint64_t accesses_ = 0;                         // samples that tell of one
-  uint64_t guest_samples_ = 0;                    // that would tell of code
+  uint64_t accesses_ = 0;                         // samples that contain one
+  uint64_t guest_samples_ = 0;                    // of guests' code
   uint64_t bad_ibs_ = 0;                          // samples of IBS without its registers
   uint64_t malformed_ = 0;                        // records too short for their fields
   uint64_t first_malformed_ = 0;

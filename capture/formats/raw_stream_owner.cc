@@ -74,7 +74,7 @@ class Buffers {
   void On(const Other&) {}
 
   void Name(int32_t pid, int32_t tid) {
-    if (tid <= 0) return;  // the idle task, or not told
+    if (tid <= 0) return;  // the idle task, or unknown
     threads_.insert(tid);
     pids_.insert(pid);
   }
@@ -102,7 +102,7 @@ bool SameSizeAsAnother(const Recording& recording, const Stream& stream) {
          }) > 1;
 }
 
-// Sets the stream's CPU or thread if the records tell which it is.
+// Sets the stream's CPU or thread if the records name it.
 void Assign(const Buffers& buffers, const Recording& recording, Stream& stream) {
   stream.pid = buffers.OneProcess();
   stream.cpu = stream.tid = -1;

@@ -220,7 +220,7 @@ class DumpReader {
     head_.line = line;
     in_dump_ = true;
   }
-  // What it holds becomes stacks: its registers take more memory.
+  // Converts its content to stacks: its registers take more memory.
   void EndDump() {
     if (!in_dump_) return;
     in_dump_ = false;
@@ -244,7 +244,7 @@ class DumpReader {
       if (&stack != &found.stacks.back()) stacks_.back().head.ip = 0;  // it stood behind the newest
     }
   }
-  // Recorded in one of the dumps; not told where one does not say.
+  // Recorded in one of the dumps; unknown if one does not say.
   void AddLevel(std::optional<bool> one, std::optional<bool>& all) const {
     if (summary_.samples == 1) all = one;
     if (!one) all.reset();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Samples that a recording holds beside its trace and that tell of accesses to memory.
+// Samples of memory accesses that a recording holds beside its trace.
 #pragma once
 
 #include <functional>
@@ -12,12 +12,12 @@ namespace flowback {
 
 using SampleVisitor = std::function<void(const EventSample& sample)>;
 
-// Whether the recording has any. Those in the trace are told by its flow.
+// Whether the recording has any. Samples in the trace come with its flow.
 bool HasAccessSamples(const Recording& recording);
 
-// Tells `visit` each of them, in the file's order, which is that of time on each CPU only. Keeps
-// none: opening a recording only counts them. REQUIRES: `recording` was opened by OpenRecording.
-// Errors: kUnreadable when the file can't be read any more.
+// Calls `visit` with each of them, in the file's order, which is that of time on each CPU only.
+// Keeps none: opening a recording only counts them. REQUIRES: `recording` was opened by
+// OpenRecording. Errors: kUnreadable when the file can't be read any more.
 Status VisitSamples(const Recording& recording, const SampleVisitor& visit);
 
 }  // namespace flowback

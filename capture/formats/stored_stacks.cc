@@ -60,7 +60,7 @@ static_assert(offsetof(BranchRecord, from) == 0 && offsetof(BranchRecord, to) ==
   std::memcpy(record + number * sizeof word, &word, sizeof word);
 }
 
-// The last two words: what a word of an entry's flags tells.
+// The last two words, made from a word of an entry's flags.
 template <ByteOrder order>
 [[gnu::always_inline]] inline void PutFlags(uint64_t word, uint8_t* record) {
   const auto at = [](auto value, size_t field) {
@@ -91,7 +91,7 @@ template <ByteOrder order>
           record);
 }
 
-// Of the sample's entries, which are the newest first, the last ones before `end`.
+// Fills in the last of the sample's entries before `end`; entries are the newest first.
 template <ByteOrder order>
 void FillRecords(const Sample& sample, size_t end, uint8_t* to, size_t count) {
   const uint8_t* entry = sample.branches.data() + end * kBranchEntrySize;

@@ -5,7 +5,7 @@
 //   the file   |sample|..|sample|mmap|sample|        each: newest branch ... oldest branch
 //   the stream |oldest ... newest|oldest ... newest|...   in the order of the samples' times
 //
-// What is kept of a sample is where it is and how many branches it has, ten bytes.
+// A sample takes ten bytes: its place, and its number of branches.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +23,7 @@ namespace flowback::perf {
 
 // The entry in perf's form, 24 bytes. Its time, ip and place in the stack are not in it.
 BranchRecord ParseBranchEntry(Bytes entry, ByteOrder order);
-// perf can't tell a count of zero from none: some of its drivers write zero for both.
+// perf cannot distinguish a count of zero from none: some of its drivers write zero for both.
 void SetCycles(uint64_t cycles, BranchRecord& record);
 
 // How a recording's samples are laid out.
@@ -75,7 +75,7 @@ class StoredStacks {
   void FindThoseThatGoOn();
   Place PlaceOf(size_t record) const;
   void AskForNext(size_t sample) const;
-  // Of the sample's records, the oldest first, those from `first` to `last`.
+  // Makes the sample's records from `first` to `last`, the oldest first.
   void MakeRecords(size_t sample, size_t first, size_t last, uint8_t* to) const;
 
   std::shared_ptr<const SampleLayout> layout_;

@@ -12,13 +12,13 @@ struct Threads {
   std::unordered_map<int32_t, int32_t> pid_of_tid;
 
   void Add(int32_t pid, int32_t tid) {
-    if (pid <= 0 || tid <= 0) return;  // the idle task, the kernel, or not told
+    if (pid <= 0 || tid <= 0) return;  // the idle task, the kernel, or unknown
     pids.insert(pid);
     pid_of_tid.emplace(tid, pid);
   }
 };
 
-// What happens to the kernel's code is told by whoever made it happen.
+// Records about the kernel's code come from the thread that changed it.
 bool IsAboutTheKernel(const SidebandRecord& record) {
   return std::holds_alternative<KsymbolRecord>(record) ||
          std::holds_alternative<BpfEventRecord>(record) ||

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Whose execution a stream holds, where the sideband proves it.
+// The thread or CPU of a stream, as far as the sideband proves it.
 #pragma once
 
 #include "flowback/model/recording.h"

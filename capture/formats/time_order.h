@@ -16,8 +16,8 @@ namespace flowback {
 //      round 1: 10 12 | 11 14    round 2: 13 16 | 15    round 3: 17 ...
 //                       ^ at the end of round 2 all up to 14 are certain to be in order
 //
-// So the merge holds two rounds and no more. A record without time is put out at once: it tells of
-// something that was so when it was written.
+// So the merge holds two rounds and no more. A record without time is put out at once: it describes
+// the state when it was written.
 class TimeOrder {
  public:
   void Add(SidebandRecord record);

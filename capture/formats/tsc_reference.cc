@@ -4,10 +4,9 @@
 // days, and all times of its recordings have upper bits that stand elsewhere:
 //
 //   1. perf reads the counter whenever it writes an AUXTRACE record, into its `reference`.
-//   2. The times of all other records are the counter's, converted; turned back they tell it again.
-//      So do inputs without AUXTRACE: samples with AUX data, LLDB bundles, --pevent.
-//   3. Without any of these nothing tells the upper bits, and only the differences count: they are
-//   0
+//   2. The times of all other records are the counter's, converted; converted back they give it
+//      again. So do inputs without AUXTRACE: samples with AUX data, LLDB bundles, --pevent.
+//   3. Without any of these the upper bits are unknown, and only the differences count: they are 0
 //      for the largest of the streams' first times, so that streams agree with each other when the
 //      counter turned over between their beginnings.
 //
@@ -53,8 +52,8 @@ std::optional<uint64_t> ByRecords(const Recording& recording) {
   return TscAt(times[times.size() / 2], recording.time);
 }
 
-// What the first TSC packet holds; 0 when there is none. Where TSC packets are on, each PSB+ has
-// one, so a few of them tell, even where damage has reached one.
+// Returns the value of the first TSC packet; 0 when there is none. If TSC packets are on, each PSB+
+// has one, so a few of them are enough even with damage.
 uint64_t FirstTsc(const Stream& stream) {
   constexpr size_t kFar = size_t{1} << 20;
   constexpr int kPsbs = 4;

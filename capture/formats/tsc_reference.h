@@ -7,8 +7,8 @@
 
 namespace flowback {
 
-// Makes config.tsc_reference, which is what AUXTRACE records told (0: nothing), agree with the
-// other records' times, or finds one where there is none. Reads no more than the beginning of each
+// Makes config.tsc_reference, which comes from AUXTRACE records (0: none), agree with the other
+// records' times, or finds one where there is none. Reads no more than the beginning of each
 // stream. Adds a warning where they contradict each other.
 void ChooseTscReference(Recording& recording, PtConfig& config);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// CACHE[-WHAT][-RESULT], in perf's words: L1-dcache-load-misses. What is not named is load; a
-// result alone (LLC-misses) is of loads, and without one all accesses count.
+// CACHE[-WHAT][-RESULT], in perf's words: L1-dcache-load-misses. Loads are the default; a result
+// alone (LLC-misses) counts loads, and without one all accesses count.
 #include <algorithm>
 #include <array>
 

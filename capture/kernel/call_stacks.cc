@@ -12,7 +12,7 @@ namespace {
 constexpr uint64_t kMostBytes = 65528;
 constexpr uint64_t kUnit = 8;
 
-// Those that an unwinder may ask for, by the kernel's numbers.
+// Registers that an unwinder may need, by the kernel's numbers.
 #if defined(__x86_64__)
 constexpr uint64_t kUserRegisters = 0xff0fff;  // all but the segments of data
 #else

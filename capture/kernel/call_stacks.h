@@ -14,7 +14,7 @@ Result<CallStacks> ParseCallStacks(std::string_view words);
 // So many bytes of the stack in each sample: a multiple of 8, below 64 KiB. Errors: kUsage.
 Result<uint32_t> ParseStackBytes(std::string_view text);
 
-// Has the event's samples record them. `tracks`: it tells of mappings.
+// Has the event's samples record them. `tracks`: it records mappings.
 void RecordStacks(const CallStacks& stacks, bool tracks, perf_event_attr& attr);
 
 }  // namespace flowback::kernel

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The kernel tells of a thread's counters when that ends, in a READ record (inherit_stat); of those
-// that it was asked for by number it tells when it is asked.
+// The kernel reports a thread's counters in a READ record when the thread ends (inherit_stat), and
+// counters of chosen threads on request.
 #include "capture/kernel/counter_plan.h"
 
 #include <algorithm>

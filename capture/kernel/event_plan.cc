@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Of several events with different sample types, a record's first words must tell of which it is:
-// all get IDENTIFIER then; of those with the same, ID will do. One event tracks what else happens
+// If several events have different sample types, a record's first words must name its event: all
+// get IDENTIFIER then. If the types are equal, ID is enough. One event tracks what else happens
 // (tasks, names, mappings): the first, or a dummy beside a trace.
 #include "capture/kernel/event_plan.h"
 
@@ -66,7 +66,7 @@ size_t Members(const std::vector<PlannedEvent>& events, size_t leader) {
       events, [&](const PlannedEvent& event) { return event.wanted.leader == leader; }));
 }
 
-// Of an event by itself or a group's leader; members follow it.
+// Sets the begin of an event by itself or a group's leader; members follow it.
 void SetBegin(const std::vector<PlannedEvent>& events, size_t i, const SamplingChoice& choice,
               perf_event_attr& attr) {
   if (!Leads(events, i)) return;

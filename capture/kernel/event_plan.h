@@ -23,7 +23,7 @@ struct SamplingChoice {
   bool namespaces = false;
   CallStacks stacks = {};     // of all samples that have no own
   uint64_t accesses = 0;      // more bits of sample_type, of accesses to memory
-  bool delayed = false;       // events begin when they are told to
+  bool delayed = false;       // events begin on command
   bool tracks_apart = false;  // what tracks tasks goes on where events are switched off
   uint64_t branches = 0;      // branch_sample_type of all that have no own
 };

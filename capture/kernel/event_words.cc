@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// One pass from left to right. What a name is, what stands behind it tells:
+// One pass from left to right. The characters after a name show its kind:
 //
 //   NAME/terms/mods      an event of the PMU of that name; of an event with a name of perf's, terms
 //   NAME:mods            an event with a name of perf's
@@ -27,7 +27,7 @@ constexpr const char* kTracefs[] = {"/sys/kernel/tracing/events/",
                                     "/sys/kernel/debug/tracing/events/"};
 constexpr unsigned kPmuTypeAt = 32;  // of hardware and cache events, on hybrid machines
 
-// Of memory, that a breakpoint waits for.
+// Memory accesses that a breakpoint waits for.
 constexpr uint32_t kReads = HW_BREAKPOINT_R;
 constexpr uint32_t kWrites = HW_BREAKPOINT_W;
 constexpr uint32_t kExecutes = HW_BREAKPOINT_X;
@@ -43,7 +43,7 @@ std::optional<uint32_t> AccessOf(std::string_view letters) {
   return access;
 }
 
-// Those of a machine's several memory controllers and the like have numbers behind their names, and
+// Units that a machine has several of, as memory controllers, have numbers after their names, and
 // "uncore_" before them: imc is uncore_imc_0, uncore_imc_1.
 bool IsNumbered(std::string_view pmu, std::string_view name) {
   constexpr std::string_view kUncore = "uncore_";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The kernel, as far as recorders need it: perf events, and what /proc and /sys tell. There is one
-// that is real (linux_kernel.h); tests play another.
+// The kernel, as far as recorders need it: perf events, and the content of /proc and /sys. There is
+// one that is real (linux_kernel.h); tests play another.
 #pragma once
 
 #include <linux/perf_event.h>
@@ -43,7 +43,7 @@ class SystemKernel {
   virtual Called<int> Control(int event, unsigned long request, uint64_t argument) = 0;
   // read(2) of an event's counters. Returns how many bytes came.
   virtual Called<size_t> Read(int event, std::span<uint8_t> into) = 0;
-  // poll(2): how many have something to tell.
+  // poll(2): how many are ready.
   virtual Called<int> Wait(std::span<pollfd> events, int milliseconds) = 0;
 
   // A descriptor of a control group's folder, which OpenEvent takes as a process.
@@ -52,7 +52,7 @@ class SystemKernel {
 
   // A file of /proc or /sys, whole; empty: it can't be read.
   virtual std::optional<std::string> ReadFile(const std::string& path) const = 0;
-  // Of such a file what is at `offset`: as many bytes as come at once, 0 at its end.
+  // Reads such a file at `offset`: as many bytes as come at once, 0 at its end.
   virtual Called<size_t> ReadPart(const std::string& path, uint64_t offset,
                                   std::span<uint8_t> into) const = 0;
   // The names in a folder of /proc or /sys, in alphabetical order; none: it can't be read.

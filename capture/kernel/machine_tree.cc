@@ -63,7 +63,7 @@ bool BeginsSo(std::string_view line, const Part& part) {
   });
 }
 
-// Of a file about each CPU, the first CPU's lines are enough, but how many there are.
+// Per-CPU files: reads the first CPU's lines, and counts the CPUs.
 void AddPart(const SystemKernel& kernel, const Part& part, MachineTree& tree) {
   const auto text = kernel.ReadFile(part.file);
   if (!text) return;

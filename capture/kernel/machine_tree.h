@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A machine as its /proc and /sys tell of it, in one file that its owner can give away: what
-// decides which events it has and who may open them, and nothing that names the machine or its
-// users.
+// A machine's /proc and /sys in one file that its owner can give away: the facts that decide which
+// events it has and who may open them, and nothing that names the machine or its users.
 //
 // Each line is PATH: TEXT, one for each line of that file. Lines that begin with # are comments.
 #pragma once
@@ -19,7 +18,7 @@ namespace flowback::kernel {
 
 class MachineTree {
  public:
-  // Of a machine.
+  // Reads a machine.
   static MachineTree Of(const SystemKernel& kernel);
   // Errors: kUnreadable, with the line.
   static Result<MachineTree> Parse(std::string_view text);

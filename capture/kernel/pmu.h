@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The kernel's performance monitoring units, as it tells of them in sysfs: each has a number, terms
-// with the places of their bits, capabilities, and events with names.
+// The kernel's performance monitoring units, as sysfs describes them: each has a number, terms with
+// the places of their bits, capabilities, and events with names.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace flowback::kernel {
 
-// Where the kernel tells of its PMUs.
+// The folder in which the kernel describes its PMUs.
 inline constexpr char kPmuFolder[] = "/sys/bus/event_source/devices";
 
 // A term's bits, "config1:0-7,32": lower bits of the value go into earlier ranges.
@@ -54,7 +54,7 @@ struct Pmu {
   bool of_core() const;
 };
 
-// All that the kernel tells of, by name.
+// Returns all PMUs of the kernel, by name.
 std::vector<Pmu> ReadPmus(const SystemKernel& kernel);
 // Null: there is none of that name.
 const Pmu* FindPmu(const std::vector<Pmu>& pmus, std::string_view name);

@@ -24,13 +24,13 @@ struct CallStacks {
 
 struct WantedEvent {
   std::string name;  // as it is written
-  // What is counted, and where: type, config, config1, config2, bp_type, precise_ip, pinned,
+  // The event and its place: type, config, config1, config2, bp_type, precise_ip, pinned,
   // exclusive, aux_output and all exclude_ bits.
   perf_event_attr attr{};
   const Pmu* pmu = nullptr;      // whose terms it has; null: an event that every kernel knows
   std::optional<size_t> leader;  // of its group, by number in the list; empty: of none
   bool levels_named = false;     // modifiers said which of u, k and h
-  bool guests_named = false;     // the same of G and H
+  bool guests_named = false;     // the same for G and H
   bool reads_group = false;      // S: each sample of the leader has the counts of all
   bool most_precise = false;     // P
   bool weak = false;             // W: no group where it can't be scheduled as one
@@ -41,10 +41,10 @@ struct WantedEvent {
   std::string filter;  // as the kernel takes it; empty: none
   size_t filters = 0;  // how many address filters these are
   std::string cgroup;  // the folder of those it is of; empty: of all
-  // Of its samples' stacks; empty: as the others.
+  // Stacks of its samples; empty: as the others.
   std::optional<CallStacks> stacks;
-  // Of events of our own; 0: as usual.
-  uint64_t sample_type = 0;     // just this, but for what tells events apart
+  // For events of our own; 0: as usual.
+  uint64_t sample_type = 0;     // just this, beside the fields that distinguish events
   uint64_t user_registers = 0;  // bits of PERF_REG_...: those of each sample
   // A probe of user code. Its attributes name memory of the recorder's, which the kernel would read
   // in each process that inherits it, and forks there would fail: where there are buffers of CPUs

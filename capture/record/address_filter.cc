@@ -96,7 +96,7 @@ class FilterReader {
 
 using Ranges = std::vector<FunctionRange>;
 
-// Of the kernel: each symbol is as long as the next one is away.
+// Returns the kernel's functions: each symbol ends where the next one begins.
 Ranges KernelFunctions(const kernel::SystemKernel& kernel) {
   Ranges ranges;
   std::istringstream lines(kernel.ReadFile("/proc/kallsyms").value_or(""));

@@ -21,7 +21,7 @@
 namespace flowback::record {
 namespace {
 
-// Of /proc/ID/stat.
+// Fields of /proc/ID/stat.
 struct TaskState {
   char state = '?';
   pid_t parent = -1;
@@ -57,7 +57,7 @@ Error TracedBy(pid_t id, const char* kind, pid_t tracer) {
       .Remedy("detach or end that one first: only one program at a time can trace another");
 }
 
-// What can be said without trying.
+// Checks the target without trying to attach.
 Status CheckTarget(pid_t id, const char* kind, bool as_process) {
   constexpr unsigned long kKernelThread = 0x00200000;  // PF_KTHREAD
   TaskState state;
@@ -131,7 +131,7 @@ class Seizer {
   explicit Seizer(long options) : options_(options) {}
 
   Status Process(pid_t pid) {
-    // Until no new ones come up. Those that seized ones make meanwhile are ours from their birth.
+    // Until no new ones come up. New threads of seized ones are seized from their birth.
     size_t before;
     do {
       before = seen_.size();

@@ -22,8 +22,8 @@ namespace {
   // Nobody is to wait for the end of a pipe that only this process holds.
   if (ends[0] > 0) close_range(0, static_cast<unsigned>(ends[0]) - 1, 0);
   close_range(static_cast<unsigned>(ends[0]) + 1, ~0u, 0);
-  // Out of the terminal's reach. Who takes this process for the recorder and asks it to end is
-  // heard: OnEnd passes the signal on.
+  // Out of the terminal's reach. A user who mistakes this process for the recorder can end it:
+  // OnEnd passes the signal on.
   setsid();
   prctl(PR_SET_NAME, "flowback-bell");
   sigset_t asked;

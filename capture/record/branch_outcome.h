@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What one single-step did: the instruction before it and the addresses around it tell.
+// The outcome of one single-step, from the instruction before it and the addresses around it.
 #pragma once
 
 #include "flowback/base/bytes.h"
@@ -11,7 +11,7 @@ enum class Outcome : uint8_t {
   kSequential,    // went on to the next instruction; for a conditional branch: not taken
   kTaken,         // transferred control as its class says
   kRepeats,       // one iteration of a rep string instruction; more to come
-  kEitherWay,     // a conditional branch whose target is the next instruction: the flags tell
+  kEitherWay,     // a conditional branch whose target is the next instruction: the flags decide
   kEntersKernel,  // SYSCALL or SYSENTER
   kTrapped,       // not explained by the instruction: a trap, a fault, an aborted transaction
 };

@@ -29,8 +29,8 @@ class BranchSamples {
                       bool with_cpu) const;
 
   std::vector<BranchEntry> stack_;  // the oldest first
-  // Of the thread's entries, in the order in which they were recorded, what is not known counted as
-  // one: so two stacks between which one is missing can't be taken for neighbours.
+  // Index of the thread's entries in recorded order. A hole counts as one entry, so two stacks
+  // around it are no neighbours.
   uint64_t index_ = 0;
 };
 

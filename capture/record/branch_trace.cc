@@ -73,7 +73,7 @@ void BranchTrace::Lost(uint64_t ip) {
   Begin(ip);
 }
 
-// The newest branch was told just now, behind what is done meanwhile, but it is older.
+// The newest branch was written just now, after later work, but it is older.
 void BranchTrace::Sync(uint64_t ip) {
   last_time_ = before_last_time_;
   EndStack(ip);
@@ -81,7 +81,7 @@ void BranchTrace::Sync(uint64_t ip) {
 
 void BranchTrace::Add(uint64_t from, uint64_t to, BranchKind kind) {
   const uint64_t now = clock_.Now();
-  // Out of the kernel nobody tells how long that was.
+  // The time spent in the kernel is unknown.
   const uint64_t cycles = last_time_ == 0 || from == 0 ? 0 : now - last_time_;
   before_last_time_ = last_time_ == 0 ? now : last_time_;
   last_time_ = now;
@@ -89,7 +89,7 @@ void BranchTrace::Add(uint64_t from, uint64_t to, BranchKind kind) {
   if (++in_stack_ == depth_) EndStack(to != 0 ? to : from);
 }
 
-// As of its newest branch: what is done behind that is later. A hole is told also where there is no
+// Uses the time of the newest branch: later work has later times. A hole is written even without an
 // entry before it.
 void BranchTrace::EndStack(uint64_t ip, uint64_t flags) {
   if (in_stack_ == 0 && flags == 0) return;

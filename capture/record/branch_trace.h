@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// A thread's taken branches, as an emulated processor with branch stacks tells them: what the
-// emulating engine writes instead of packets where stacks are asked for.
+// A thread's taken branches, as an emulated processor with branch stacks records them. The
+// emulating engine writes them instead of packets if stacks are requested.
 //
 //   entry   source, target, flags as perf has them     a branch, or a way into or out of the kernel
 //   end     time of the newest entry, where control    the entries since the last end are a stack
 //           stands, kStackEnds
 //   hole    the same with kHole                        what ran before the next entry is not known
 //
-// All three have the size of perf's entry, so that who finds a part of a trace finds whole ones.
+// All three have the size of perf's entry, so that a part of a trace has whole ones.
 #pragma once
 
 #include <cstdint>
@@ -36,7 +36,8 @@ static_assert(sizeof(BranchEntry) == 24);
 
 // How a branch of that class is called in an entry.
 BranchKind KindOfBranch(InstructionClass instruction);
-// Of user code. `cycles` since the branch before; more than the field holds are as many as it does.
+// Makes an entry for user code. `cycles` since the branch before; more than the field holds are as
+// many as it does.
 BranchEntry MakeBranchEntry(uint64_t from, uint64_t to, BranchKind kind, uint64_t cycles);
 
 // One thread's. Not thread-safe; what it is made of must outlive it. Recording is off in the

@@ -10,7 +10,7 @@ namespace flowback::record {
 
 struct ChildStatus {
   pid_t pid = -1;
-  int status = 0;  // as waitpid tells it
+  int status = 0;  // as waitpid returns it
 };
 
 // Waits until a child of the calling thread has a status, and puts the statuses of all that have

@@ -129,7 +129,7 @@ std::vector<ExecutableMapping> StoppedCodeReader::Refresh() {
   NoteWrites();
   cache_.clear();
   as_in_file_.clear();
-  // A mapping told now hides the pages told before.
+  // A new mapping hides earlier pages.
   for (const auto& mapping : added)
     pages_.erase(pages_.lower_bound(mapping.begin), pages_.lower_bound(mapping.end));
   return added;

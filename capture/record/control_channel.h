@@ -24,7 +24,8 @@ class ControlChannel {
 
   // Becomes readable when Take has something; -1: nobody can write any more.
   int descriptor() const { return *commands_; }
-  // What has come, whole lines only. A line that is too long to be any is one unknown command.
+  // Returns the commands that have come, whole lines only. A line that is too long is one unknown
+  // command.
   std::vector<ControlRequest> Take();
   // A line for who asked; lost where nobody listens and the pipe is full.
   void Answer(std::string_view text) const;

@@ -10,7 +10,7 @@
 
 namespace flowback::record {
 
-// Of a process that dies, what its core dump may be named after.
+// Facts of a dying process that may be in its core dump's name.
 struct CoreFacts {
   pid_t pid = 0;
   pid_t tid = 0;

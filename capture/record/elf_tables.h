@@ -54,7 +54,7 @@ class ElfTables {
     return section.sh_type == SHT_NOBITS ? Bytes{}
                                          : Slice(file_, section.sh_offset, section.sh_size);
   }
-  // Of a symbol table, in order; `visit` takes each symbol and its name.
+  // Calls `visit` with each symbol of a symbol table and its name, in order.
   template <class Visit>
   void VisitSymbols(const Elf64_Shdr& table, const Visit& visit) const {
     if (table.sh_link >= sections_.size()) return;
@@ -67,7 +67,7 @@ class ElfTables {
       visit(symbol, Text(names, symbol.st_name));
     }
   }
-  // Of code at the address the file was linked for.
+  // Returns the file offset of code at the address the file was linked for.
   std::optional<uint64_t> FileOffset(uint64_t address) const {
     for (const Elf64_Phdr& segment : segments_)
       if (segment.p_type == PT_LOAD && (segment.p_flags & PF_X) != 0 &&

@@ -39,7 +39,7 @@ std::optional<uint32_t> EmulateEngine::CpuOf(const Slot& slot) const {
   return std::nullopt;
 }
 
-// The slot's thread was killed. `rest` is what it did on its CPU and no packet told.
+// The slot's thread was killed. `rest` is its flow on its CPU that no packet contains.
 void EmulateEngine::FreeCpu(const Slot& slot, Bytes rest) {
   for (uint32_t cpu = 0; cpu < kMaxVirtualCpus; ++cpu) {
     uint64_t word = area_.cpus[cpu].holder.load();

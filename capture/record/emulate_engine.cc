@@ -4,7 +4,7 @@
 // A thread that ends says so. One that dies of a signal, or is killed, does not: now and then the
 // recorder asks the kernel whether the slots' threads are there still. Whatever was published is
 // whole packets; the outcomes not yet in one and where control stood are in the slot: the recorder
-// writes the packets that tell them.
+// writes the packets for them.
 #include "capture/record/emulate_engine.h"
 
 #include <errno.h>
@@ -40,7 +40,7 @@ constexpr uint64_t kWorthTaking = kTraceRingBytes / 4;
 constexpr unsigned kTakeLittleEvery = 16;
 constexpr unsigned kLookEvery = 100;      // rounds between two looks for dead threads
 constexpr unsigned kCountEvery = 50;      // rounds between two counts for the progress
-constexpr unsigned kCountLeftEvery = 10;  // the same of processes that outlive the command
+constexpr unsigned kCountLeftEvery = 10;  // the same for processes that outlive the command
 constexpr unsigned kStopRounds = 2500;    // five seconds, for the threads to end their traces
 
 void Pause() {
@@ -117,7 +117,7 @@ void EmulateEngine::RequestStop() {
     if (slot.state.load() == SlotState::kLive) slot.attention.fetch_or(kAttentionStop);
 }
 
-// Processes may outlive the recording: gives their threads the time to tell where they are.
+// Processes may outlive the recording: gives their threads the time to write where they are.
 void EmulateEngine::TakeLast() {
   RequestStop();
   Drain(1);
@@ -135,7 +135,7 @@ void EmulateEngine::TakeLast() {
   TellUntraced();
 }
 
-// Programs that ran untraced. Of those not run after all nothing is left.
+// Reports programs that ran untraced, and forgets programs that did not run after all.
 void EmulateEngine::TellUntraced() {
   for (const auto& [thread, text] : untraced_) {
     if (text.empty()) continue;
@@ -145,7 +145,8 @@ void EmulateEngine::TellUntraced() {
   }
 }
 
-// What was asked to stop did, or has had its time: it may be stopped by a signal, say.
+// True if the threads have stopped as requested, or had enough time: one may be stopped by a
+// signal.
 bool EmulateEngine::StopIsDone() {
   if (area_.recording.load() == Recording::kGoesOn) return false;
   return ++stop_rounds_ > kStopRounds || std::ranges::none_of(area_.slots, HasMoreToTell);
@@ -209,8 +210,8 @@ void EmulateEngine::CountFlow() {
   sink_.CountFlow(instructions, area_.losses.load());
 }
 
-// At once, so that a recorder that is killed has said it too. Of each thread at least the record of
-// its start is missing.
+// Reports them at once, in case the recorder is killed. At least the record of each thread's start
+// is missing.
 void EmulateEngine::TellThreadsLeftOut() {
   const uint64_t count = area_.threads_left_out.load();
   if (count == told_left_out_) return;
@@ -270,7 +271,7 @@ void EmulateEngine::TakeTrace(uint32_t index) {
   Check(sink_.AddTrace(stream, buffer_, clock_.Now()));
 }
 
-// What no packet told yet.
+// Returns packets for the flow that no packet contains yet.
 std::vector<uint8_t> EmulateEngine::RestOfPackets(const ThreadProgress& flow) const {
   pt::PacketWriter writer({.long_tnt = options_.packets.long_tnt});
   const uint64_t marked = flow.pending >> kPendingShift;
@@ -285,7 +286,7 @@ std::vector<uint8_t> EmulateEngine::RestOfPackets(const ThreadProgress& flow) co
   return writer.Take();
 }
 
-// The same: all branches are told, but not that the stack has ended.
+// Returns the end of the stack: all branches are written, but not that.
 std::vector<uint8_t> EmulateEngine::RestOfBranches(const ThreadProgress& flow) const {
   if (flow.next == 0) return {};
   const BranchEntry last[] = {
@@ -307,8 +308,8 @@ void EmulateEngine::FinishSlot(uint32_t index) {
   const std::vector<uint8_t> rest =
       options_.streams.branch_depth ? RestOfBranches(flow) : RestOfPackets(flow);
   const bool ended = std::exchange(exits_[index], false);
-  // Who ended by itself left its CPU before it said so; should an execve have failed, it may have
-  // come back to it by now.
+  // A thread that ended by itself left its CPU before its message; after a failed execve it may be
+  // back by now.
   const bool killed = ended && slot.state.load() == SlotState::kLive;
   if (per_cpu()) {
     if (killed) FreeCpu(slot, rest);

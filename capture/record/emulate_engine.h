@@ -113,7 +113,7 @@ class EmulateEngine {
   void TellSideband(const Message& message);
   void TakeImage(const Message& message, const std::string& text, MmapRecord& map);
   const RecordedStream& StreamOf(uint32_t index);
-  // Of virtual CPUs.
+  // Streams of virtual CPUs.
   bool per_cpu() const { return options_.streams.per_cpu; }
   void TakeCpuTraces(uint64_t least);
   void TakeCpuTrace(uint32_t cpu);
@@ -142,7 +142,7 @@ class EmulateEngine {
   RecordingSink& sink_;
   std::map<std::pair<int32_t, int32_t>, RecordedStream> streams_;  // by pid and tid: threads
   std::map<uint32_t, RecordedStream> cpu_streams_;                 // by virtual CPU
-  std::map<int32_t, int32_t> on_cpu_;  // thread by virtual CPU, as the records told so far
+  std::map<int32_t, int32_t> on_cpu_;  // thread by virtual CPU, by the records so far
   std::vector<uint8_t> buffer_;
   RegionLog regions_;
   RecordSummary summary_;

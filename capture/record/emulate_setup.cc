@@ -67,7 +67,7 @@ EmulatorFile UsableEmulator(CodeMode mode) {
   return version == 0 ? EmulatorFile{} : EmulatorFile{found, version};
 }
 
-// Of the emulator that the command needs; where it is no program, the shell's.
+// Returns the mode of the emulator that the command needs; for a script, the shell's.
 CodeMode ModeOfCommand(const RecordOptions& options) {
   if (options.target.command.empty()) return CodeMode::kX86_64;
   const auto program =

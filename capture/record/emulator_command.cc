@@ -104,7 +104,7 @@ std::vector<std::string> EmulatorCommand(const EmulatorSetup& setup, const Progr
 std::string BehindExeLink(const std::string& path, const std::string& emulator,
                           const std::string& other) {
   if (!IsExeLink(path) || (!IsSameFile(path, emulator) && !IsSameFile(path, other))) return path;
-  // What the emulator was told, word behind word.
+  // The emulator's command line, word by word.
   std::ifstream file(path.substr(0, path.size() - std::string("exe").size()) + "cmdline");
   const std::string words{std::istreambuf_iterator<char>(file), {}};
   const size_t argument = words.find(kProgramArgument);

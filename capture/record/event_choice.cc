@@ -50,7 +50,7 @@ Error TooOften(const std::string& what, uint64_t wanted, uint64_t most) {
               ", or sudo sysctl kernel.perf_event_max_sample_rate=" + std::to_string(wanted));
 }
 
-// Of the events that name neither period nor frequency.
+// Returns the frequency of events that name neither period nor frequency.
 Result<uint64_t> FrequencyOf(const RecordOptions& options, const std::vector<WantedEvent>& wanted,
                              const kernel::SystemKernel& kernel, std::vector<std::string>& notes) {
   const uint64_t frequency = options.events.frequency.value_or(kUsualFrequency);
@@ -75,7 +75,7 @@ bool IsLedByTrace(const WantedEvent& event, const std::vector<WantedEvent>& want
   return event.leader && kernel::HasAux(wanted[*event.leader]) && !kernel::HasAux(event);
 }
 
-// Those that name no size of their own.
+// Applies the size to events that name none of their own.
 Status ApplyAuxSamples(const RecordOptions& options, std::vector<WantedEvent>& wanted) {
   constexpr uint64_t kMost = uint64_t{60} << 10;  // with all else, a record has 64 KiB at most
   const auto bytes = options.events.aux_sample_bytes;

@@ -15,7 +15,7 @@ namespace flowback::record {
 Result<std::vector<std::string>> EventsOfEngine(const std::string& engine,
                                                 const std::vector<kernel::Pmu>& pmus);
 
-// Those that the options name, or the engine's. Errors: see ParseEvents.
+// Returns the events that the options name, or the engine's. Errors: see ParseEvents.
 Result<std::vector<kernel::WantedEvent>> WantedEvents(const RecordOptions& options,
                                                       const std::vector<kernel::Pmu>& pmus,
                                                       const kernel::SystemKernel& kernel);

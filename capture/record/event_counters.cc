@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// What the kernel adds up, and what it tells one by one:
+// Two sources of counts:
 //
 //   read(2) of the command's event     all threads together, ended or not
 //   READ records                       each thread that began later, when it ends
 //
-// So what the command's first thread had is the difference, and with it what is left of threads
-// that have not ended yet. For it a READ record is made here: then all there is has one.
+// So the command's first thread gets the difference, together with threads that have not ended yet.
+// This file makes a READ record for it, so that every count has one.
 #include "capture/record/event_counters.h"
 
 #include <algorithm>
@@ -61,7 +61,7 @@ void ShareTimes(std::vector<EventSet::Reading>& readings) {
   for (EventSet::Reading& reading : readings) {
     if (reading.thread < 0) continue;
     Whole& whole = wholes[{reading.event, reading.thread}];
-    // Readings are one behind the other: they may tell of a little more running than enabled time.
+    // Readings are one behind the other: they may have a little more running than enabled time.
     const uint64_t waited = whole.enabled - std::min(whole.enabled, whole.running);
     reading.value.enabled = reading.value.running + (whole.given ? 0 : waited);
     whole.given = true;
@@ -172,7 +172,7 @@ Status EventCounters::WriteRound(EventFile& file, bool last) {
 
 Status EventCounters::End(EventFile& file) { return WriteRound(file, true); }
 
-// As the kernel writes one, its own layout's trailer among it. Of CPUs there is no thread.
+// Writes one as the kernel does, with the trailer of its own layout. CPUs have no thread.
 Status EventCounters::WriteThread(const EventSet::Reading& reading, EventFile& file) const {
   if (reading.thread < 0) return {};
   const perf_event_attr& attr = events_->plan()[reading.event].attr;

@@ -17,13 +17,13 @@
 
 namespace flowback::record {
 
-// Of one recording. The events must outlive it.
+// Counters of one recording. The events must outlive it.
 class EventCounters {
  public:
   // `interval`: how often they are read while it runs; empty: at its end only.
   EventCounters(const EventSet& events, std::optional<std::chrono::nanoseconds> interval);
 
-  // What perf wants to know of them before they are told.
+  // Writes the descriptions that perf needs before the counts.
   Status Begin(EventFile& file) const;
   // READ records: what threads that ended had. `records` is whole records.
   void Look(const RingPart& records);
@@ -34,7 +34,7 @@ class EventCounters {
   // buffers were emptied.
   Status End(EventFile& file);
 
-  // Of all threads together, as they were read last.
+  // Sums over all threads, as read last.
   const CountedEvents& sums() const { return sums_; }
 
  private:

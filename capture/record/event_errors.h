@@ -8,7 +8,7 @@
 
 namespace flowback::record {
 
-// Of whom an event was to be.
+// The thread or CPU that an event was opened for.
 struct OpenedWhere {
   int cpu = -1;          // -1: whichever the thread is on
   bool of_cpus = false;  // whatever runs there

@@ -14,7 +14,7 @@ using namespace perf;
 
 constexpr uint64_t kHeaderDataSizeAt = 48;
 
-// In a pipe: what the fields of tracepoints are stands behind the record that tells its size.
+// In a pipe: the fields of tracepoints follow the record with their size.
 void AppendTracingData(LittleEndianBuffer& out, Bytes data) {
   const uint64_t padding = -data.size() % kRecordUnit;
   RecordBuffer record(kRecordTracingData, 0);

@@ -41,7 +41,7 @@ class EventFile {
   Status EndRound();
   // What the program named, for the end of the file.
   void SetRegions(std::vector<NamedRegion> regions) { regions_ = std::move(regions); }
-  // How the command ended, likewise.
+  // Sets how the command ended, also for the header.
   void SetEnds(std::vector<ProcessEnd> ends) { ends_ = std::move(ends); }
   Status Finish();
 

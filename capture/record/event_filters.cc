@@ -30,7 +30,7 @@ WantedEvent* EventOf(const EventFilter& filter, std::vector<WantedEvent>& wanted
   return nullptr;
 }
 
-// Of both of its threads that do anything meanwhile: this one, and the one that waits for it.
+// Excludes both of the recorder's active threads: this one, and the one that waits for it.
 std::string NotTheRecorder() {
   const auto thread = static_cast<pid_t>(syscall(SYS_gettid));
   std::string text = "common_pid != " + std::to_string(getpid());

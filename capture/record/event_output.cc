@@ -38,7 +38,7 @@ EventOutput::EventOutput(const RecordOptions& options, kernel::SystemKernel& ker
   if (!folder_.empty()) options_.files.output = DataPathIn(folder_);
 }
 
-// Before anything is recorded: what changes from then on in the code, records tell.
+// Before anything is recorded: records contain later changes of the code.
 Status EventOutput::CopyKernelCode() {
   if (folder_.empty()) return {};
   if (Status made = MakeRecordingFolder(folder_); !made) return made;

@@ -21,7 +21,8 @@ class EventOutput {
   EventOutput(const RecordOptions& options, kernel::SystemKernel& kernel);
 
   // Begins the file with the header and what runs already; `command` waits for its exec, -1: none
-  // does. What was at its name makes way, of which `notes` tells. Errors: kPermission, kSystem.
+  // does. An older file of its name makes way, with a line in `notes`. Errors: kPermission,
+  // kSystem.
   Status Open(const EventSet& events, const std::vector<kernel::Pmu>& pmus, pid_t command,
               std::vector<std::string>& notes);
   // The recording does not begin, and costs no older one.
@@ -30,7 +31,7 @@ class EventOutput {
   void Began();
 
   EventFile& file() { return *file_; }
-  // Of all files so far.
+  // Size of all files so far.
   uint64_t size() const { return finished_bytes_ + (file_ ? file_->size() : 0); }
 
   // Whether this file is as large or as old as files are to be (RecordRotation).

@@ -115,7 +115,7 @@ std::vector<pid_t> AllProcesses(const kernel::SystemKernel& kernel) {
   return pids;
 }
 
-// "n:d" or a number; 1 and 0 where it is not told.
+// "n:d" or a number; 1 and 0 if missing.
 std::pair<uint64_t, uint64_t> Ratio(const kernel::SystemKernel& kernel, const std::string& file) {
   std::istringstream text(kernel.ReadFile(file).value_or("0:1"));
   uint64_t numerator = 0, denominator = 1;
@@ -228,7 +228,7 @@ void TellKernelCode(const EventSet& events, const kernel::SystemKernel& kernel, 
   if (begin != 0 && end > begin) teller.TellKernel(begin, end);
 }
 
-// Of the first CPU: "vendor_id\t: GenuineIntel".
+// Returns a value of the first CPU: "vendor_id\t: GenuineIntel".
 std::string CpuInfo(const kernel::SystemKernel& kernel, std::string_view key) {
   std::istringstream text(kernel.ReadFile("/proc/cpuinfo").value_or(""));
   for (std::string line; std::getline(text, line);) {

@@ -18,7 +18,7 @@ Status WritePreamble(const EventSet& events, const RecordOptions& options, pid_t
 // What sample_id_all adds to a record of our own, in the kernel's order; the time is 0.
 void AddSampleId(const SidebandBase& who, const perf_event_attr& attr, uint64_t id,
                  RecordBuffer& record);
-// The same of a file that goes on where another ended: of the processes that `runs` names.
+// Writes the preamble of a file that continues another, for the processes that `runs` names.
 Status WritePreambleOf(const EventSet& events, const RecordOptions& options,
                        const std::vector<pid_t>& runs, const kernel::SystemKernel& kernel,
                        EventFile& file);
@@ -26,7 +26,7 @@ Status WritePreambleOf(const EventSet& events, const RecordOptions& options,
 // The processes that are recorded from the start, but for a command; none where whatever runs is.
 std::vector<pid_t> ProcessesToRecord(const RecordOptions& options);
 
-// Who this machine is, for the file's header.
+// Returns the machine's identity for the file's header.
 EventFileFacts FactsForFile(const RecordOptions& options, const std::vector<kernel::Pmu>& pmus,
                             const kernel::SystemKernel& kernel);
 

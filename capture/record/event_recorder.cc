@@ -127,7 +127,7 @@ Status EventRecorder::TakeTrace(const EventSet::Buffer& buffer, uint32_t index) 
   return written;
 }
 
-// What is to be known of the records, beside their number.
+// Inspects the records, if something needs more than their number.
 void EventRecorder::Look(const RingPart& records, size_t buffer) {
   if (!trigger_ && !options_.rotation.wanted()) return;
   VisitRecords(records, [&](const RingRecord& record) {
@@ -136,7 +136,7 @@ void EventRecorder::Look(const RingPart& records, size_t buffer) {
   });
 }
 
-// Records of a buffer before its trace: the kernel tells of AUX data once it is there.
+// Records of a buffer before its trace: the kernel reports AUX data once it is there.
 Status EventRecorder::Drain() {
   bool any = false;
   uint32_t index = 0;
@@ -159,7 +159,7 @@ Status EventRecorder::Drain() {
   return any ? output_.file().EndRound() : Status();
 }
 
-// While the traces stand still: the kernel's records of them come before what they tell of.
+// While the traces stand still: the kernel's records come before the trace that they describe.
 Status EventRecorder::TakeSnapshot() {
   events_->StopTraces();
   Status written = Drain();
@@ -255,7 +255,7 @@ int EventRecorder::WaitMilliseconds() const {
   return static_cast<int>(std::clamp<int64_t>(left.count(), 0, kRoundMilliseconds));
 }
 
-// What is to be done once the buffers were emptied.
+// Does the work of a round once the buffers are empty.
 Status EventRecorder::Round() {
   if (Status drained = Drain(); !drained) return drained;
   if (Status taken = TakeSlowCalls(); !taken) return taken;
@@ -273,7 +273,7 @@ Status EventRecorder::Round() {
   return output_.IsDue() ? SwitchFiles() : Status();
 }
 
-// Of the latest trace what is to be kept in the end.
+// Saves the part of the latest trace that is kept in the end.
 Status EventRecorder::TakeLast() {
   if (trigger_ || !keeps_latest()) return {};
   const bool crashed = command_status_ && WIFSIGNALED(*command_status_);
@@ -294,7 +294,7 @@ Result<RecordSummary> EventRecorder::Run() {
   }
   if (written) written = TakeLast();
   events_->Disable();
-  // An end whose beginning stands in another buffer is told in the round behind.
+  // An end whose beginning is in another buffer is reported a round later.
   for (int round = 0; round < 3 && written; ++round) {
     written = Drain();
     if (written) written = TakeSlowCalls();
@@ -393,7 +393,7 @@ Status EventRecorder::OnStop(const std::string&) {
 
 // ---- in the end ----
 
-// A LOST record comes with the next one that finds room: of what was lost last none tells.
+// A LOST record comes with the next record that fits: the last losses have none.
 Status EventRecorder::TellLost() {
   const uint64_t lost = events_->ReadLost();
   const uint64_t told = counts_.lost_records;

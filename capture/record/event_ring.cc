@@ -52,8 +52,8 @@ void EventRing::RecordsTaken(const RingPart& part) const {
   Release(page().data_tail, page().data_tail + part.size());
 }
 
-// The driver tells the place in the area, not how often it went round. Before the first round's end
-// nothing was written behind that place.
+// The driver reports the place in the area, not how often it went round. Before the first round's
+// end nothing was written behind that place.
 EventRing::Latest EventRing::LatestTrace(uint64_t bytes) const {
   const uint64_t place = trace_end() % aux_.size();
   const bool went_round =

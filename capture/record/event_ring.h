@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the kernel shares with a recorder: a page that tells how far it wrote, behind it a ring of
-// records, and for traces a ring of AUX data.
+// Memory shared with the kernel: a page with the kernel's write position, then a ring of records,
+// and for traces a ring of AUX data.
 #pragma once
 
 #include <linux/perf_event.h>
@@ -37,7 +37,7 @@ class EventRing {
   perf_event_mmap_page& page() const {
     return *reinterpret_cast<perf_event_mmap_page*>(pages_.data());
   }
-  // Tells the kernel where the AUX area will be: before it is mapped.
+  // Announces the place of the AUX area to the kernel, before it is mapped.
   void PlaceAux(size_t size) const;
   void SetAux(std::span<uint8_t> area, bool writable) {
     aux_ = area;
@@ -46,7 +46,7 @@ class EventRing {
   bool has_aux() const { return !aux_.empty(); }
   std::span<const uint8_t> aux() const { return aux_; }
 
-  // What was written and not taken yet; valid until Taken.
+  // Returns the records that were written and not taken yet; valid until RecordsTaken.
   RingPart Records() const;
   void RecordsTaken(const RingPart& part) const;
   RingPart Trace() const;

@@ -61,7 +61,7 @@ bool EventSet::IsElsewhere(size_t event, int cpu) const {
          std::ranges::find(pmu->cpus, cpu) == pmu->cpus.end();
 }
 
-// What one event must do without, all do: the others are opened again.
+// If one event must do without a feature, all do: the others are opened again.
 Status EventSet::OpenAll(const EventTarget& wanted, std::vector<std::string>& notes) {
   EventTarget target = wanted;
   AnchorCounts(target, notes);
@@ -99,9 +99,9 @@ std::optional<EventSet::Refused> EventSet::TryOpen(const EventTarget& target) {
 
 // Where a thread follows another one on a CPU that has the same events, all inherited, the kernel
 // lets the two exchange events and counts instead of switching them. One that ends with its maker's
-// events is then told of by no record; and counts are exchanged in the order of two lists, which
-// are in different orders where events are of several units (Linux 6.2 and later): nanoseconds
-// become page faults. An event that is not inherited keeps the maker's events its own.
+// events then has no record; and counts are exchanged in the order of two lists, which are in
+// different orders where events are of several units (Linux 6.2 and later): nanoseconds become page
+// faults. An event that is not inherited keeps the maker's events its own.
 void EventSet::AnchorCounts(const EventTarget& target, std::vector<std::string>& notes) {
   const auto by_thread =
       std::ranges::find_if(plan_, [](const PlannedEvent& e) { return e.attr.inherit_stat != 0; });
@@ -191,7 +191,7 @@ bool EventSet::GoesWithoutKernel(kernel::Errno error, std::vector<std::string>& 
   return changed;
 }
 
-// P is as precise as the hardware can, which only trying tells.
+// P is as precise as the hardware can, which only trying shows.
 bool EventSet::LowersPrecision(const Refused& refused) {
   PlannedEvent& event = plan_[refused.event];
   if (refused.error != EOPNOTSUPP || !event.wanted.most_precise || event.attr.precise_ip == 0)
@@ -432,7 +432,7 @@ std::vector<EventSet::Reading> EventSet::ReadCounters() const {
   return readings;
 }
 
-// The number stands last; of a group's leader, last of what is told of itself.
+// The number stands last; for a group's leader, last in its own part.
 uint64_t EventSet::ReadLost() const {
   constexpr size_t kMostMembers = 128;
   uint64_t lost = 0;

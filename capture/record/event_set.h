@@ -39,13 +39,13 @@ class EventSet {
   // One buffer for each CPU, or each thread. Where locked memory does not suffice, they are made
   // smaller. Errors: kPermission, kSystem.
   Status Map(BufferSizes sizes, bool overwrite_trace, std::vector<std::string>& notes);
-  // Those that no exec enables; where they are `delayed`, only what tracks tasks and mappings.
+  // Enables events that no exec enables; if `delayed`, only those that track tasks and mappings.
   Status Enable(bool delayed = false);
   void Disable();
   // Switches the events of that name, or all, but for what tracks. Returns how many kinds they are.
   size_t Switch(bool on, std::string_view name);
-  // Of traces alone: until they are started again the kernel writes no AUX data. Those that are
-  // switched off stay so.
+  // Stops traces only: the kernel writes no AUX data until they are started again. Disabled ones
+  // stay disabled.
   void StopTraces() { ControlTraces(PERF_EVENT_IOC_DISABLE); }
   void StartTraces() { ControlTraces(PERF_EVENT_IOC_ENABLE); }
   // The counters of those that count, as they are now.
@@ -57,8 +57,8 @@ class EventSet {
     CounterValue value;
   };
   std::vector<Reading> ReadCounters() const;
-  // How many records found no room so far, also those of which no record tells; 0 where the kernel
-  // does not count them (before Linux 6.0).
+  // Returns the number of records that found no room so far, with or without a LOST record; 0 where
+  // the kernel does not count them (before Linux 6.0).
   uint64_t ReadLost() const;
   // Waits until a buffer has something, or `other`, a descriptor, can be read, or for so long.
   // False: nothing more will come, for all that was recorded has ended.
@@ -122,7 +122,7 @@ class EventSet {
   std::vector<int> anchors_;  // descriptors: see AnchorCounts
   std::vector<Opened> opened_;
   std::vector<Buffer> buffers_;
-  std::vector<pollfd> waiting_;         // every event: each tells of the end of its own thread
+  std::vector<pollfd> waiting_;         // every event: each signals the end of its own thread
   std::set<size_t> off_;                // of the plan: events that are switched off
   std::map<std::string, int> folders_;  // of control groups, open
   BufferSizes sizes_;

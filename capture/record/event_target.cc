@@ -43,7 +43,7 @@ Result<std::vector<int>> CpusOf(const RecordOptions& options, const kernel::Syst
   return *wanted;
 }
 
-// Those that end meanwhile are no matter; where none is left, nothing is there to record.
+// Ignores threads that end meanwhile; fails if none is left to record.
 Status AddThreadsOf(pid_t pid, const kernel::SystemKernel& kernel, std::vector<pid_t>& threads) {
   const std::vector<std::string> names = kernel.List("/proc/" + std::to_string(pid) + "/task");
   for (const std::string& name : names) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Of whom events are opened, and on which CPUs.
+// The threads and CPUs that events are opened for.
 #pragma once
 
 #include <sys/types.h>

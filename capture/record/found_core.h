@@ -17,7 +17,7 @@ std::string FolderOf(pid_t pid);
 // worked in, for a name that is not absolute.
 std::string FindCore(pid_t pid, pid_t tid, int signal, const std::string& folder);
 
-// The thread that the signal killed, by the dump. -1: it does not tell.
+// Returns the thread that the signal killed, by the dump; -1: unknown.
 int32_t DumpedThread(const std::string& core);
 
 }  // namespace flowback::record

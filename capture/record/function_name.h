@@ -29,8 +29,7 @@ std::string ToText(const FunctionName& function);
 
 struct FunctionPlaces {
   std::vector<uint64_t> offsets;  // in the file, of their first instructions; ascending, each once
-  bool indirect =
-      false;  // one of that name is chosen at run time (IFUNC): where it is, is not told
+  bool indirect = false;  // one of that name is chosen at run time (IFUNC): its place is unknown
 };
 
 // The functions of that name that the ELF file defines, also those that its separate debug file
@@ -41,7 +40,7 @@ FunctionPlaces FindFunction(const std::string& path, const std::string& name);
 struct FunctionRange {
   std::string name;    // as it stands there
   uint64_t begin = 0;  // in the file
-  uint64_t size = 0;   // 0: not told
+  uint64_t size = 0;   // 0: unknown
   bool global = false;
 };
 // All that the ELF file defines, also those that its separate debug file names; ascending.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a machine tells of what it can record, read without judging it.
+// Facts of a machine that decide what it can record, read without judging them.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ namespace flowback {
 
 using kernel::kPmuFolder;
 
-// One attempt at something whose outcome nothing else tells.
+// One attempt at something that only trying shows.
 struct Trial {
   int error = 0;         // errno; 0: it worked
   std::string text{};    // what happened, of those that are no system call
@@ -33,7 +33,7 @@ struct HostFacts {
   std::set<std::string> cpu_flags;
   uint64_t cpus = 0;
   bool Flag(const std::string& flag) const { return cpu_flags.contains(flag); }
-  std::string hypervisor;  // by the firmware's tables: "QEMU", "Amazon EC2"; "" where not told
+  std::string hypervisor;  // by the firmware's tables: "QEMU", "Amazon EC2"; "" if unknown
   std::string container;   // what says that this is one: "/.dockerenv"; "" where nothing does
 
   // Tracing hardware as the kernel shows it.
@@ -61,7 +61,7 @@ struct HostFacts {
   std::string qemu_user;                        // path of qemu-x86_64; "" when not in PATH
   std::optional<EmulatorPlugins> qemu_plugins;  // empty: it is no ELF file
   std::string qemu_version;                     // "7.2.22"; "" where it was not asked
-  // The same of qemu-i386, which runs 32-bit programs.
+  // The same facts of qemu-i386, which runs 32-bit programs.
   std::string short_qemu_user;
   std::optional<EmulatorPlugins> short_qemu_plugins;
   std::string short_qemu_version;
@@ -76,7 +76,7 @@ struct HostFacts {
   bool Can(const std::string& capability) const { return capabilities.contains(capability); }
 };
 
-// What the kernel tells.
+// Reads the kernel's facts.
 HostFacts ReadHostFacts(const kernel::SystemKernel& kernel);
 // The emulators, and signs of a container. They lie below `root`: "" is this machine, another
 // folder holds a copy of it. `path` is the list of folders of programs, as in $PATH.

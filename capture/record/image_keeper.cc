@@ -57,8 +57,8 @@ bool IsElf(int file) {
          std::memcmp(magic, "\177ELF", sizeof magic) == 0;
 }
 
-// Memory that has a name but is shared memory, and no program: its bytes change, and what of it
-// ran is kept by pages.
+// Memory that has a name but is shared memory, and no program: its bytes change, and its executed
+// pages are kept one by one.
 bool IsOnlyMemory(const std::string& path, int file) { return IsPathless(path) && !IsElf(file); }
 
 }  // namespace
@@ -122,7 +122,7 @@ bool ImageKeeper::HasFolder() {
     kept_.why_none = "'" + output_ + "' is no regular file, which others could stand beside";
     return false;
   }
-  // Of a recording that is gone, or has been renamed alone.
+  // The images of a recording that is gone, or was renamed alone.
   if (auto moved = MoveImages(folder_, folder_ + ".old"); !moved) {
     kept_.why_none = moved.error().message();
     return false;
@@ -152,8 +152,8 @@ std::string ImageKeeper::NewName(const std::string& path) {
   return std::to_string(++names_) + "-" + PlainName(path);
 }
 
-// A file that is written to meanwhile is read again. So is one that is unlinked meanwhile, which
-// its version can't tell from the other.
+// A file that is written to meanwhile is read again. So is one that is unlinked meanwhile, whose
+// version looks the same.
 ImageKeeper::Entry ImageKeeper::Keep(const std::string& path, const MappedImage& image) {
   const std::string name = NewName(path);
   for (int tries = 1; tries <= kMostTries; ++tries) {

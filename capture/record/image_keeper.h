@@ -16,9 +16,9 @@
 
 namespace flowback::record {
 
-// Each file is copied when it is first told of, while it is mapped, so that nothing done to it
-// later matters; the names a process gives to code it makes when the recording ends. What can't be
-// kept is told in the summary and fails nothing.
+// Each file is copied when its first mapping comes, while it is mapped, so that nothing done to it
+// later matters; the names a process gives to code it makes when the recording ends. The summary
+// lists files that cannot be kept; they fail nothing.
 class ImageKeeper : public RecordingSink {
  public:
   // Beside the recording's file; the folder is made when there is something to keep.

@@ -24,7 +24,7 @@ constexpr const char* kModules = "/proc/modules";
 
 constexpr size_t kReadAtOnce = size_t{1} << 20;
 constexpr uint64_t kMostNotes = uint64_t{1} << 20;
-// Of its segments the kernel has some ten.
+// The kernel has some ten segments.
 constexpr uint16_t kMostSegments = 4096;
 
 Error Unreadable(const std::string& path, int error) {

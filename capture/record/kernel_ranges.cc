@@ -9,7 +9,7 @@
 namespace flowback::record {
 namespace {
 
-// What was seen of addresses; none: `end` is 0.
+// The range of addresses seen; `end` is 0 if there are none.
 struct Span {
   uint64_t begin = ~uint64_t{0};
   uint64_t end = 0;
@@ -20,7 +20,7 @@ struct Span {
   }
 };
 
-// How long the last symbol's code is it does not tell: no more than the page it ends in, as a rule.
+// The list has no size for the last symbol: its code usually ends within a page.
 constexpr uint64_t kOfLast = 4096;
 
 struct Seen {

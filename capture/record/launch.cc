@@ -147,7 +147,7 @@ bool WaitForExec(pid_t child) {
     }
     if (!WIFSTOPPED(status)) return false;
     if (status >> 16 == PTRACE_EVENT_EXEC) return true;
-    // A failure means that the child was killed meanwhile: the next wait tells.
+    // A failure means that the child was killed meanwhile: the next wait shows it.
     ptrace(PTRACE_CONT, child, nullptr, status >> 16 == 0 ? WSTOPSIG(status) : 0);
   }
 }

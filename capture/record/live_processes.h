@@ -17,8 +17,8 @@ namespace flowback::record {
 class LiveProcesses {
  public:
   void Add(pid_t pid) { pids_.insert(pid); }
-  // Of records in any order: who ended before its fork is seen stays, and is not there any more
-  // when it is looked at.
+  // Accepts records in any order: a process that ended before its fork record stays listed, but is
+  // gone when looked at.
   void Note(const RingRecord& record) {
     // pid, parent's pid, tid, parent's tid
     const auto pid = static_cast<pid_t>(record.Word(0));
@@ -26,7 +26,7 @@ class LiveProcesses {
     if (record.type == perf::kRecordFork) pids_.insert(pid);
     if (record.type == perf::kRecordExit && pid == tid) ended_.push_back(pid);
   }
-  // Those that ended are known until all that they left in other buffers was looked at, too.
+  // Keeps ended processes until their records in other buffers have been looked at.
   void EndRound() {
     for (const pid_t pid : gone_) pids_.erase(pid);
     gone_ = std::exchange(ended_, {});

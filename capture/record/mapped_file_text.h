@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What an emulated process tells the recorder of a mapped file, so that it can open the very file,
-// and what the recorder answers when it has.
+// An emulated process's message about a mapped file, so that the recorder can open that very file,
+// and the recorder's answer.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ struct MappedFileText {
   ExecutableMapping mapping;  // in the emulator's memory; without its path
   uint64_t key = 0;           // of the file as it is now
 
-  // The key is made of the mapping, and of what the path tells.
+  // The key is made of the mapping and the path.
   static MappedFileText Of(const ExecutableMapping& mapping);
   static std::optional<MappedFileText> Parse(const std::string& text);
   std::string Text() const;

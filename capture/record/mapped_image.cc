@@ -34,7 +34,8 @@ std::string KernelsName(const ExecutableMapping& mapping) {
 
 enum class Same : uint8_t { kYes, kNo, kUnknown };
 
-// Some file systems tell the kernel's list another device than stat: then nothing is known.
+// Some file systems show another device in the kernel's list than in stat: then the answer is
+// unknown.
 Same IsMapped(const Descriptor& file, const ExecutableMapping& mapping) {
   struct stat info{};
   if (*file < 0 || fstat(*file, &info) != 0) return Same::kNo;

@@ -25,7 +25,8 @@ struct MappedImage {
 
   // Whether the path leads to it now.
   bool IsAt(const std::string& path) const;
-  // What tells one content of one file from another, as far as the file system does.
+  // Returns a text that differs for different contents of one file, as far as the file system shows
+  // it.
   std::string Version() const;
 };
 

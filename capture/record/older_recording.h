@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What was at the output's name before: it makes way for a recording, and comes back where that
-// does not begin.
+// An older file of the output's name: it makes way for a recording, and comes back if that does not
+// begin.
 #pragma once
 
 #include <string>
@@ -14,7 +14,8 @@ class OlderRecording {
   // Nothing is kept of it when it goes: it begins, or is taken back, before.
   explicit OlderRecording(std::string path) : path_(std::move(path)) {}
 
-  // As KeepOlderFile; what was PATH.old until now waits as PATH.old.old. Returns what to tell.
+  // As KeepOlderFile; what was PATH.old until now waits as PATH.old.old. Returns a message for the
+  // user.
   Result<std::string> Keep();
   // The recording does not begin: all is as it was, but for what is `made` at PATH, which goes.
   void BringBack(bool made);

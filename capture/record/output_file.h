@@ -19,15 +19,14 @@ namespace flowback::record {
 // Movable, not copyable. Unbuffered: writers hand over whole records.
 //
 // The recorded program may write to the file, too. That it has another size than was written is
-// seen before each write and at the end, and then nothing in it can be relied on: an error. What
-// is overwritten in place is not seen.
+// seen before each write and at the end, and then nothing in it can be relied on: an error.
+// Overwriting in place is not noticed.
 class OutputFile {
  public:
   // Truncates what is there. Errors: kPermission, kSystem; kUsage when it is a pipe or a terminal,
   // where nothing can be overwritten.
   static Result<OutputFile> Create(const std::string& path);
-  // What is open at `descriptor`, and now the file's own: bytes go where it stands. `name` is for
-  // messages. No WriteAt.
+  // Takes over the open `descriptor`: bytes go where it stands. `name` is for messages. No WriteAt.
   static Result<OutputFile> OfPipe(const std::string& name, int descriptor);
 
   // Once one has failed, all fail in the same way.
@@ -63,8 +62,8 @@ class OutputFile {
 std::string CodePathOf(const std::string& recording);
 
 // Renames what is at `path` to PATH.old, as perf does, and its file of code with it; a recording
-// may be a folder (recording_folder.h). An empty file and what else is no file are left. Returns
-// what to tell the user; empty when nothing was there. Errors: kPermission, kSystem.
+// may be a folder (recording_folder.h). Leaves empty files and other things that are no file.
+// Returns a message for the user; empty when there was no file. Errors: kPermission, kSystem.
 Result<std::string> KeepOlderFile(const std::string& path);
 // Undoes that, for a recording that did not begin: what is at `path` goes, and PATH.old, if `kept`
 // says that there was one, is PATH again.

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // A model of Intel PT's packet generation, user-only.
 //
-// The flow is told by the least that a decoder with the code at hand needs: nothing for direct
-// jumps and calls, one TNT bit for a conditional branch, TIP for an indirect one, one taken TNT bit
-// for a return to where the last call came from. SYSCALL switches tracing off with TIP.PGD and no
-// address; coming back switches it on with TIP.PGE. What interrupts the flow elsewhere is FUP, the
+// The flow is written with the least that a decoder with the code needs: nothing for direct jumps
+// and calls, one TNT bit for a conditional branch, TIP for an indirect one, one taken TNT bit for a
+// return to where the last call came from. SYSCALL switches tracing off with TIP.PGD and no
+// address; coming back switches it on with TIP.PGE. An interruption elsewhere is a FUP with the
 // address of the instruction that did not run, and TIP.PGD. Example, `call f; ...; f: test; je;
 // ret`:
 //
@@ -13,7 +13,7 @@
 // PSB+ comes about every psb_period bytes, between two instructions; it empties the call stack and
 // makes the next address a full one.
 //
-// What hardware can't tell: how often a loop of direct jumps and calls went round before it was
+// Hardware does not record how often a loop of direct jumps and calls went round before it was
 // interrupted. So behind each PSB+, and before what interrupts such a loop, stands the number of
 // instructions that the thread has executed (pt::ExecutedCount).
 #include "capture/record/packet_generator.h"
@@ -48,7 +48,7 @@ void PacketGenerator::BlockEnded(const Instruction& last, uint64_t ip, bool take
   if (SyncDue()) WriteSync(next, mode);
 }
 
-// Calls and jumps tell nothing, a branch most often joins others.
+// Calls and jumps need no packet; a branch most often joins others.
 bool PacketGenerator::WritesPacket(InstructionClass kind) const {
   switch (kind) {
     case InstructionClass::kOther:
@@ -147,8 +147,8 @@ void PacketGenerator::TurnOn(uint64_t ip, CodeMode mode) {
   if (SyncDue()) {
     WriteSync(std::nullopt, mode);
   } else {
-    // The clocks stood still for the decoder since TIP.PGD; an exact time here also tells which
-    // mappings that the kernel made meanwhile are in force.
+    // The clocks stood still for the decoder since TIP.PGD; an exact time here also shows which of
+    // the kernel's new mappings are in force.
     WriteTime();
   }
   TimePacketGroup();

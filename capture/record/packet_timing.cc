@@ -4,13 +4,14 @@
 // Without CYC packets the clock is looked at where a packet is about to be written, and an MTC that
 // is due by then stands before it: branches held back may be older than the MTC.
 //
-// With CYC packets it is looked at for each branch, too, and as on hardware every packet that tells
-// of the flow has its time: before it stands a CYC, before a TNT the time of its first branch; an
-// MTC first sends off the branches held back, and stands at its line of the crystal clock's grid:
+// With CYC packets it is looked at for each branch, too, and as on hardware every packet about the
+// flow has its time: before it stands a CYC, before a TNT the time of its first branch; an MTC
+// first sends off the branches held back, and stands at its line of the crystal clock's grid:
 //
 //   CYC  TNT    CYC  MTC    CYC  TIP        each CYC: cycles since the one, or the TSC, before it
 //
-// A cycle is a tick of the time-stamp counter, for the core:bus ratio told is the nominal one.
+// A cycle is a tick of the time-stamp counter, because the written core:bus ratio is the nominal
+// one.
 #include <algorithm>
 
 #include "capture/record/packet_generator.h"
@@ -18,9 +19,9 @@
 namespace flowback::record {
 namespace {
 
-// An MTC carries eight bits of the crystal clock, but the TMA before it tells only the lower 16
-// bits of that clock, so of a long period fewer than eight are known. More periods without an MTC
-// than half of what they can count, and the next one could be misread: then the time is told anew.
+// An MTC carries eight bits of the crystal clock, but the TMA before it has only the lower 16 bits
+// of that clock, so of a long period fewer than eight are known. More periods without an MTC than
+// half of what they can count, and the next one could be misread: then the time is written anew.
 uint64_t MaxMissedMtc(uint8_t mtc_shift) {
   constexpr unsigned kTmaBits = 16;
   const unsigned known_bits = std::min(8u, kTmaBits - mtc_shift);
@@ -44,7 +45,7 @@ void PacketGenerator::WriteTimeAt(uint64_t tsc) {
   TellMtc(ticks >> *settings_.mtc_shift);
 }
 
-// `periods` of the crystal clock are told.
+// Writes `periods` of the crystal clock.
 void PacketGenerator::TellMtc(uint64_t periods) {
   last_mtc_ = periods;
   next_mtc_ = ((periods + 1) << *settings_.mtc_shift) * clock_.tsc_per_crystal_tick();

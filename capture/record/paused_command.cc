@@ -37,7 +37,7 @@ ssize_t ReadFully(int descriptor, void* into, size_t size) {
   _exit(written == sizeof error ? 127 : 125);
 }
 
-// What exec would refuse, as far as the file tells. A text whose first line names no interpreter
+// Returns exec's refusal, as far as the file shows it. A text whose first line names no interpreter
 // is the shell's.
 std::optional<Error> WontRun(const std::string& name, const std::string& path) {
   const auto program = FindProgram(path);
@@ -96,7 +96,7 @@ void PausedCommand::Reap() const {
 
 Status PausedCommand::Release() {
   released_ = true;
-  // A failed write means that the child was killed meanwhile, which its end tells.
+  // A failed write means that the child was killed meanwhile, which its end shows.
   if (write(*go_, "", 1) != 1) kill(pid_, SIGKILL);
   int error = 0;
   if (ReadFully(*failure_, &error, sizeof error) != sizeof error) return {};

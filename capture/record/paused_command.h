@@ -16,7 +16,7 @@ namespace flowback::record {
 // A child of the thread that starts it. One that is not released is killed with its object.
 class PausedCommand {
  public:
-  // Errors: kCommandMissing, kCommandRefused (as far as can be told before exec), kSystem.
+  // Errors: kCommandMissing, kCommandRefused (as far as visible before exec), kSystem.
   static Result<PausedCommand> Start(const std::vector<std::string>& command,
                                      const RecorderSignals& signals);
   PausedCommand(PausedCommand&& other) noexcept;

@@ -23,7 +23,7 @@ Status PerfDataWriter::AddCode(const MemoryCode& code) {
   if (code.time == 0) return {};
   if (!code_file_) {
     const std::string path = CodePath(file_.path());
-    // Of no recording that was here at the beginning: of one that is gone, or of a pipe.
+    // The older file belongs to a recording that is gone, or to a pipe.
     if (auto kept = KeepOlderFile(path); !kept) return Fail(std::move(kept.error()));
     auto made =
         CodeFile::Create(path, ModeOfMachine(facts_.architecture).value_or(CodeMode::kX86_64));
@@ -45,8 +45,8 @@ Status PerfDataWriter::AddCode(const MemoryCode& code) {
 }
 
 void PerfDataWriter::NoteBuildId(const MmapRecord& record) {
-  // perf looks for what it finds here in its cache of files only, where nobody has put our vDSO; it
-  // takes its own when only the mapping tells of it.
+  // perf looks for what it finds here in its cache of files only, which lacks our vDSO; it takes
+  // its own when only the mapping names it.
   if (record.build_id.empty() || record.path == "[vdso]") return;
   const bool known = std::any_of(build_ids_.begin(), build_ids_.end(), [&](const MmapRecord& old) {
     return old.path == record.path && old.build_id == record.build_id;

@@ -112,7 +112,7 @@ RecordBuffer EncodeIdIndex() {
   return record;
 }
 
-// How the switches of threads are told, as perf numbers it: by SWITCH records of the tasks' events.
+// The form of thread switches, as perf numbers it: by SWITCH records of the tasks' events.
 constexpr uint64_t kSwitchRecords = 2;
 
 RecordBuffer EncodeAuxtraceInfo(const RecordOptions& options, const TraceClock& clock) {

@@ -49,11 +49,11 @@ void AppendFileHeader(LittleEndianBuffer& out, const RecordedEvents& events);
 // The same for a pipe: attributes are records.
 void AppendPipeHeader(LittleEndianBuffer& out, const RecordedEvents& events);
 
-// Who recorded, and on which processor.
+// Returns the features with recorder and processor.
 std::vector<HeaderFeature> IdentityFeatures(const std::string& recorder, const std::string& cpu,
                                             const std::string& cpuid);
-// Of this machine, and of the recording as far as it is known before it begins. `architecture`: of
-// another one, which is emulated.
+// Returns the features of this machine, and those of the recording that are known before it begins.
+// `architecture`: of another one, which is emulated.
 std::vector<HeaderFeature> MachineFeatures(const std::vector<std::string>& command_line,
                                            const RecordedEvents& events,
                                            const std::vector<PmuNumber>& pmus,
@@ -63,7 +63,7 @@ struct ClockMoment {
   uint64_t wall_ns = 0;   // since 1970
   uint64_t clock_ns = 0;  // as the records' times
 };
-// Of now. REQUIRES: the clock is the host's.
+// Returns the current moment. REQUIRES: the clock is the host's.
 ClockMoment MomentOf(const TraceClock& clock);
 HeaderFeature ClockDataFeature(const ClockMoment& moment);
 HeaderFeature BuildIdFeature(const std::vector<MmapRecord>& maps);

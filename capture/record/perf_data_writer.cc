@@ -4,8 +4,8 @@
 //
 // Two events, as perf makes them: intel_pt, which owns the trace, and a dummy that delivers the
 // sideband. Every sideband record ends with the same three fields (TID, TIME, IDENTIFIER), because
-// sample_id_all is set. A thread's trace comes as AUX records, which say what part of a buffer was
-// filled, each with an AUXTRACE record behind it and the bytes outside that record's size. Of
+// sample_id_all is set. A thread's trace comes as AUX records, which name the filled part of a
+// buffer, each with an AUXTRACE record after it and the bytes outside that record's size. For
 // branch stacks the first event is "branches", and the trace is its samples.
 #include "capture/record/perf_data_writer.h"
 
@@ -83,8 +83,8 @@ Status PerfDataWriter::WritePreamble(const RecordOptions& options, const TraceCl
   return TellDataSize();
 }
 
-// What was written so far is whole. perf takes no file whose data has the size 0, so a recorder
-// that may be killed keeps it true.
+// Marks the part written so far as whole. perf takes no file whose data has the size 0, so a
+// recorder that may be killed keeps it true.
 Status PerfDataWriter::TellDataSize() {
   if (pipe_) return {};
   LittleEndianBuffer data_size;
@@ -158,12 +158,12 @@ Status PerfDataWriter::WriteTrace(const RecordedStream& stream, Bytes bytes, uin
   aux.offset = offset;
   aux.size = bytes.size();
   aux.flags = flags;
-  // As perf does: the next piece's offset tells that the zeros are none of the trace's.
+  // As perf does: the next piece's offset shows that the zeros are no trace.
   const uint64_t padding = -bytes.size() % kAuxtraceAlignment;
   RecordBuffer record(kRecordAuxtrace, 0);
   record.U64(bytes.size() + padding);
   record.U64(offset);
-  record.U64(tsc);  // tells perf the counter's upper bits, which TSC packets lack
+  record.U64(tsc);  // gives perf the counter's upper bits, which TSC packets lack
   record.U32(stream.index);
   record.U32(static_cast<uint32_t>(stream.tid));
   record.U32(static_cast<uint32_t>(stream.cpu));

@@ -72,7 +72,7 @@ class PerfDataWriter : public RecordingSink {
   Status TellDataSize();
   Status WriteLast(const RecordSummary& summary);
   Status WriteFeatures(const RecordSummary& summary);
-  // Who recorded, and on which processor; and where the watched functions are, as far as known.
+  // The recorder and the processor; and where the watched functions are, as far as known.
   std::vector<HeaderFeature> Identity(const RecordSummary& summary) const;
   Status WriteTrace(const RecordedStream& stream, Bytes bytes, uint64_t offset, uint64_t flags,
                     uint64_t tsc);

@@ -2,9 +2,9 @@
 // Versions of QEMU's plugin interface.
 //
 // A plugin states the version it was made for, and QEMU refuses those before its oldest and after
-// its newest. What our plugin calls is the same in all of them but one function, so it states the
-// newest version that QEMU surely has: each version can be told by a function that came with it.
-// The recorder finds these in the emulator's file, the plugin in the process it is loaded into.
+// its newest. All of them but one have the functions that our plugin calls, so it states the newest
+// version that QEMU surely has: each version has a function that came with it. The recorder finds
+// these in the emulator's file, the plugin in the process it is loaded into.
 //
 //   version  QEMU         that we notice
 //   1        to 8.2
@@ -21,11 +21,12 @@ namespace flowback::record {
 
 inline constexpr int kNewestPluginInterface = 6;
 inline constexpr int kCopyingPluginInterface = 3;  // from here on
-// What this was tried with: 7.2, 8.2, 9.2, 10.0, 10.1, 10.2, 11.0. Of 9.0 and 9.1 only the
-// interface was, which tests/record/programs/fake_emulator.c imitates.
+// Tried with 7.2, 8.2, 9.2, 10.0, 10.1, 10.2 and 11.0. For 9.0 and 9.1 only the interface was
+// tried, which tests/record/programs/fake_emulator.c imitates.
 inline constexpr const char* kKnownEmulators = "QEMU 7.2 to 11.0";
 
-// The version of a QEMU of which `offers` tells whether it has a function; 0: it takes no plugins.
+// The version of a QEMU for which `offers` returns whether it has a function; 0: it takes no
+// plugins.
 template <class Offers>
 int PluginInterface(Offers offers) {
   constexpr std::pair<const char*, int> kCameWith[] = {

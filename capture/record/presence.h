@@ -3,9 +3,9 @@
 // child of the recorder's, and between two programs it has nothing of ours in it.
 //
 // Each process maps a page of shared memory, which its children inherit from their first moment on
-// and which the kernel takes away at its end. Whether anybody has it the kernel tells: such memory
-// can't be sealed against writing. The page goes at execve as well, so a process enters its number
-// in a table before, and the new program takes it out when it has mapped the page in turn.
+// and which the kernel takes away at its end. The kernel shows whether any process has it: such
+// memory can't be sealed against writing. The page goes at execve as well, so a process enters its
+// number in a table before, and the new program takes it out when it has mapped the page in turn.
 #pragma once
 
 #include <sys/types.h>
@@ -30,7 +30,7 @@ struct PresenceTable {
   // the table's size nothing is written.
   void Enter(pid_t pid);
   void Leave(pid_t pid);
-  // Of these, those that live.
+  // Returns the live ones among these.
   std::set<pid_t> Executing();
 };
 
@@ -42,8 +42,8 @@ void ShowPresence(const PresenceTable& table, const std::string& folder);
 class PresencePage {
  public:
   explicit PresencePage(PresenceTable& table);
-  // Whether a process shows its presence. Once none does, none is let in any more. Where the kernel
-  // can't tell: false.
+  // Whether a process shows its presence. Once none does, none is let in any more. False if the
+  // kernel cannot say.
   bool IsHeld() const;
 
  private:

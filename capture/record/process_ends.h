@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How the recorded processes ended, put together from what their threads and the kernel told.
+// How the recorded processes ended, put together from their threads' and the kernel's reports.
 #pragma once
 
 #include <sys/types.h>

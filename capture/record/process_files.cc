@@ -148,7 +148,7 @@ void ProcessFiles::Note(Process& process, const SidebandRecord& record) {
   if (begins || names || map != nullptr) process.facts.emplace_back(record);
 }
 
-// What lay where the mapping is now need not be told any more.
+// Removes older facts in the mapping's range.
 void ProcessFiles::Replace(std::vector<Fact>& facts, const MmapRecord& map) {
   const auto is_under = [&](int32_t pid, uint64_t address, uint64_t size) {
     return pid == map.pid && address >= map.address && address + size <= map.address + map.size;

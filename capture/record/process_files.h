@@ -24,8 +24,8 @@ namespace flowback::record {
 // Where the files that ran are kept, where no recording of all processes has them.
 std::string SharedImagesOf(const std::string& process_folder);
 
-// A child's recording begins with what its parent had mapped. What a recorder lost of no thread
-// that is recorded is in none of them: RecordSummary::unrecorded tells. Streams are those of
+// A child's recording begins with what its parent had mapped. Losses of threads that are not
+// recorded are in none of them: RecordSummary::unrecorded counts them. Streams are those of
 // threads.
 class ProcessFiles : public RecordingSink {
  public:
@@ -45,8 +45,8 @@ class ProcessFiles : public RecordingSink {
   Status EndStream(const RecordedStream& stream) override;
   Status AddCode(const MemoryCode& code) override;
   Status Finish(const RecordSummary& summary) override;
-  // Whose threads all had ended the last time, too, is complete: what a thread says last is told a
-  // little later than its trace.
+  // A process is complete if its threads had ended the last time, too: a thread's last message
+  // comes a little later than its trace.
   Status Settle() override;
   uint64_t file_size() const override;
 

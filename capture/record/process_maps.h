@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The executable memory of a process, as /proc tells it.
+// The executable memory of a process, as /proc lists it.
 #pragma once
 
 #include <sys/types.h>
@@ -19,7 +19,7 @@ struct ExecutableMapping {
   uint64_t file_offset = 0;
   std::string path;       // "//anon" for memory without a file, "[vdso]"; a deleted file's name
                           // without the kernel's remark
-  std::string identity;   // device and inode, to tell two files of one name apart
+  std::string identity;   // device and inode, to distinguish files of one name
   bool writable = false;  // its bytes may change at any time
   bool shared = false;    // what is written there, other mappings of the same memory show, too
   bool has_file = false;
@@ -52,7 +52,7 @@ bool ThreadLives(pid_t pid, pid_t tid);
 pid_t ReadThreadGroup(pid_t tid);
 // The process that made it or that it fell to.
 pid_t ReadParent(pid_t pid);
-// Who traces it; 0: nobody. -1 when it is gone.
+// Returns its tracer; 0: none. -1 when it is gone.
 pid_t ReadTracer(pid_t tid);
 
 // Whether the signal does nothing to the program, now: it has no handler, and ignores it or means

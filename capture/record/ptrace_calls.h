@@ -47,10 +47,10 @@ inline void Detach(pid_t tid, int signal) { ptrace(PTRACE_DETACH, tid, nullptr, 
 bool MayRestart(const user_regs_struct& registers);
 inline uint64_t RestartAddress(const user_regs_struct& registers) { return registers.rip - 2; }
 
-// Of a thread that stopped for a system call's beginning or end: whether for its beginning.
+// Returns whether a thread that stopped for a system call stopped for its beginning.
 bool SystemCallBegins(pid_t tid, const user_regs_struct& registers);
 
-// Whether the two processes have one and the same memory; `otherwise` where the kernel can't tell.
+// Whether the two processes have one and the same memory; `otherwise` where the kernel cannot say.
 bool SharesMemory(pid_t a, pid_t b, bool otherwise);
 
 // From the code segment selector that Linux gives 64-bit or 32-bit user code.

@@ -17,7 +17,7 @@ namespace {
 
 using namespace record;
 
-// Of this process and of those of its children that it has waited for.
+// Returns the CPU time of this process and its reaped children.
 std::chrono::nanoseconds CpuTime() {
   std::chrono::nanoseconds sum{0};
   for (const auto who : {RUSAGE_SELF, RUSAGE_CHILDREN}) {

@@ -81,7 +81,7 @@ Status CheckBranches(const RecordOptions& options, const RecorderInfo& able) {
   return {};
 }
 
-// What is to be recorded: a command, or what runs already.
+// Checks the target: a command, or running processes and threads.
 Status CheckTarget(const RecordOptions& options, const RecorderInfo& able) {
   const bool has_command = !options.target.command.empty() && !options.target.command[0].empty();
   const bool of_cpus = options.events.all_cpus || !options.events.cpus.empty();
@@ -100,7 +100,7 @@ Status CheckTarget(const RecordOptions& options, const RecorderInfo& able) {
   return {};
 }
 
-// What the packets tell, and how often: as hardware can.
+// Checks the packets and their periods, which are those of hardware.
 Status CheckPackets(const RecordOptions& options) {
   const uint32_t period = options.packets.psb_period_bytes;
   if (!std::has_single_bit(period) || period < kMinPsbPeriod || period > kMaxPsbPeriod)

@@ -13,7 +13,7 @@
 namespace flowback::record {
 namespace {
 
-// How often limits are looked at, and how often the progress is told.
+// How often limits are looked at, and how often the progress is reported.
 constexpr int kLookMilliseconds = 50;
 constexpr std::chrono::milliseconds kTellEvery(250);
 // timeout(1) signals a process, and then its group: that is one request.
@@ -91,7 +91,7 @@ void RecordSession::EndProgram() {
     Signal(SIGKILL);
 }
 
-// Of the duration, which begins with the recording: what is set up before is no part of it.
+// Returns the rest of the duration, which begins with the recording, after the set-up.
 std::chrono::nanoseconds RecordSession::TimeLeft() const {
   const auto connected = connected_.load();
   if (!options_.limits.duration || connected == kNotYet) return std::chrono::nanoseconds::max();

@@ -45,8 +45,7 @@ class RecordSession {
   StopReason stop_reason() const { return reason_; }
   std::chrono::nanoseconds Elapsed() const { return std::chrono::steady_clock::now() - begin_; }
 
-  // ---- the caller's thread ----
-  // Heeds signals and limits, and tells the progress, until Done.
+  // ---- the caller's thread ---- Heeds signals and limits, and reports the progress, until Done.
   void Supervise();
 
  private:
@@ -69,7 +68,7 @@ class RecordSession {
   Meter meter_;
   std::atomic<StopReason> reason_ = StopReason::kProgramEnded;
   const Descriptor done_;  // eventfd
-  // Of Supervise only.
+  // Used by Supervise only.
   int end_signal_ = 0;  // asks the program to end, once the recording is complete
   std::chrono::steady_clock::time_point requested_{};  // when it was known
   bool asked_to_end_ = false;                          // it was sent

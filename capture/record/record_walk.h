@@ -22,13 +22,14 @@ struct RingRecord {
     if (offset + sizeof word <= body.size()) std::memcpy(&word, body.data() + offset, sizeof word);
     return word;
   }
-  // The same of its end: 1 is the last.
+  // Returns a word counted from the end: 1 is the last.
   uint64_t WordFromEnd(size_t words) const {
     return body.size() < 8 * words ? 0 : Word(body.size() - 8 * words);
   }
 };
 
-// Calls `visit` with each record of `records`, which is whole records. What is no record ends it.
+// Calls `visit` with each record of `records`, which is whole records. Bytes that are no record end
+// it.
 template <class Visit>
 void VisitRecords(const RingPart& records, const Visit& visit) {
   struct Header {

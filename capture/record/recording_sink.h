@@ -20,8 +20,8 @@ struct RecordedStream {
   int32_t cpu = -1;
 };
 
-// Code that is in no file: the vDSO, or memory that the program filled itself. Where the engine can
-// tell of its changes: as it was from `time` on, else as it was when it ran first.
+// Code that is in no file: the vDSO, or memory that the program filled itself. If the engine
+// notices its changes: as it was from `time` on, else as it was when it ran first.
 struct MemoryCode {
   uint64_t address = 0;
   std::string name;  // "[vdso]", "//anon"
@@ -33,7 +33,7 @@ struct MemoryCode {
 
 struct MappedImage;  // capture/record/mapped_image.h
 
-// Of a recording that was stopped though its program had ended.
+// The note of a recording that was stopped after its program had ended.
 inline constexpr const char* kRunOn =
     "the program had ended; processes that it started run on unrecorded";
 
@@ -45,8 +45,8 @@ class RecordingSink {
   virtual Status AddSideband(const SidebandRecord& record) = 0;
   // The next bytes of the stream; `tsc` is the time-stamp counter now.
   virtual Status AddTrace(const RecordedStream& stream, Bytes bytes, uint64_t tsc) = 0;
-  // A copy of the stream's latest bytes, from `offset` in it on. Of one stream either pieces come
-  // or snapshots.
+  // A copy of the stream's latest bytes, from `offset` in it on. A stream has either pieces or
+  // snapshots.
   virtual Status AddSnapshot(const RecordedStream& stream, Bytes bytes, uint64_t offset,
                              uint64_t tsc);
   // Nothing more comes of the stream.
@@ -56,10 +56,10 @@ class RecordingSink {
   // Comes some times a second.
   virtual Status Settle() { return {}; }
   virtual Status AddCode(const MemoryCode& code) = 0;
-  // The file of a mapping that is told next.
+  // The file of the next mapping.
   virtual void AddImage(const MmapRecord&, const MappedImage&) {}
   virtual Status Finish(const RecordSummary& summary) = 0;
-  // What all threads executed so far, and at how many places the flow is not known.
+  // The instructions of all threads so far, and the number of places with unknown flow.
   virtual void CountFlow(uint64_t /*instructions*/, uint64_t /*losses*/) {}
   // The program has ended, and so many processes that it started still run.
   virtual void CountLeftRunning(uint64_t /*processes*/) {}

@@ -27,7 +27,7 @@ inline bool WatchesRegions(const WatchedFunctions& watched) {
   return watched.from.name == kRegionEntered && watched.until.name == kRegionLeft;
 }
 
-// As threads tell it, one region of each at a time.
+// Regions as threads report them, one region of each at a time.
 class RegionLog {
  public:
   void Begin(pid_t thread, const std::string& name, uint64_t nanoseconds);

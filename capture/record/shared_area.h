@@ -5,7 +5,7 @@
 // A ring has one writer, the thread, and one reader, the recorder; both count bytes from the start
 // and never turn back. A thread publishes whole packets and whole messages only, so that whatever
 // the recorder finds is good, however the thread ended. That is why nothing here needs the thread's
-// help at its end: not the outcomes that no packet tells yet, not the digest (ThreadProgress).
+// help at its end: not the outcomes that no packet contains yet, not the digest (ThreadProgress).
 #pragma once
 
 #include <atomic>
@@ -38,7 +38,7 @@ struct RingCounters {
   alignas(64) std::atomic<uint64_t> tail;  // moved by the recorder
 };
 
-// Branch outcomes that no packet tells yet, in one word: a one, then the outcomes, the oldest
+// Branch outcomes that no packet contains yet, in one word: a one, then the outcomes, the oldest
 // highest, above the low 16 bits of the trace's head when they were pending. Zero: none.
 using PendingWord = uint64_t;
 constexpr unsigned kPendingShift = 16;
@@ -50,7 +50,7 @@ struct ThreadProgress {
   uint64_t count;  // FlowDigest
   uint64_t hash;
   PendingWord pending;
-  uint64_t next;  // where control stands then; 0: in the kernel, or nothing is told any more
+  uint64_t next;  // where control stands then; 0: in the kernel, or recording has ended
 };
 
 // Why a thread is to look up from its work.
@@ -62,8 +62,8 @@ enum Attention : uint32_t {
 
 struct Slot {
   // The thread fills in the one that is not `current`, moves the trace's head, then `current`. So,
-  // whenever it was killed, one of them is whole and tells of the trace up to the head: `current`,
-  // unless that tells of another head.
+  // whenever it was killed, one of them is whole and describes the trace up to the head: `current`,
+  // unless that names another head.
   alignas(64) ThreadProgress flow[2];
   std::atomic<uint32_t> current;    // an offset in bytes, which is quick to find
   std::atomic<uint32_t> attention;  // set by others
@@ -80,7 +80,7 @@ struct Slot {
   }
   // Once the thread has ended. `ring`: where it wrote to.
   const ThreadProgress& LastFlow(const RingCounters& ring);
-  // The same where others may have written to that since: it had nothing to tell.
+  // The same where others may have written to that since: it had no news.
   const ThreadProgress& CurrentFlow() { return FlowAt(current.load() & kOther); }
 };
 
@@ -91,7 +91,8 @@ inline const ThreadProgress& Slot::LastFlow(const RingCounters& ring) {
   return FlowAt(of_this_head ? now : now ^ kOther);
 }
 
-// Who has a virtual CPU. A thread that entered the kernel keeps it until another one takes it.
+// The thread that has a virtual CPU. A thread that entered the kernel keeps it until another one
+// takes it.
 struct CpuHolder {
   int32_t pid = 0;
   int32_t tid = 0;         // 0: nobody
@@ -114,7 +115,7 @@ struct CpuHolder {
   bool Is(int32_t a_pid, int32_t a_tid) const { return pid == a_pid && tid == a_tid; }
 };
 
-// Of recordings per CPU: its ring is written by the thread that runs there.
+// A CPU of recordings per CPU: the thread that runs there writes its ring.
 struct VirtualCpu {
   alignas(64) std::atomic<uint64_t> holder;  // CpuHolder's word; 0: nobody
   RingCounters trace;
@@ -123,11 +124,11 @@ struct VirtualCpu {
 // Whether the threads shall go on.
 enum class Recording : uint32_t {
   kGoesOn,
-  kStops,  // they tell where they are, and no more
+  kStops,  // they write where they are, and no more
   kOver,   // nobody takes anything out any more
 };
 
-// What the recorder tells the processes.
+// The recorder's settings for the processes.
 struct SharedSettings {
   uint32_t psb_period_bytes;
   bool return_compression;

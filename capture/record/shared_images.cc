@@ -106,7 +106,7 @@ struct Unused {
   struct timespec used;
 };
 
-// Of the folder's copies those that no recording has; what was left unfinished long ago is removed.
+// Returns the folder's copies that no recording uses; removes old unfinished ones.
 std::vector<Unused> ListUnused(const std::string& folder) {
   std::vector<Unused> unused;
   DIR* const entries = opendir(folder.c_str());

@@ -7,7 +7,7 @@
 namespace flowback::record {
 namespace {
 
-// What is deeper was left without an end, mostly: the oldest are forgotten.
+// Deeper calls mostly ended without a record: the oldest are forgotten.
 constexpr size_t kMostOpen = 4096;
 
 // At a return the frame's stack pointer is behind it: on x86 the return address is popped as well.

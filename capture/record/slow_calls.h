@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Which calls of a function took too long, by the moments of their beginnings and ends.
 //
-// A probe at the function's first instruction and one at its return each tell thread, time and
+// A probe at the function's first instruction and one at its return each record thread, time and
 // stack pointer. An end belongs to the latest beginning of its thread whose frame it leaves: below
 // it on the stack, where exceptions and longjmp may have left frames that never return.
 #pragma once

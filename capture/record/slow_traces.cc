@@ -33,7 +33,8 @@ std::vector<TraceCut> Merged(std::vector<TraceCut> cuts) {
   return merged;
 }
 
-// Of one buffer: what of its trace belongs to calls. `told` gets those whose beginning is there.
+// Returns the parts of one buffer's trace that belong to calls. `told` gets those whose beginning
+// is there.
 std::vector<TraceCut> CutsOf(size_t buffer, Bytes trace, bool has_begin, const TraceTimes& times,
                              const std::vector<SlowCall>& calls, std::set<size_t>& told) {
   std::vector<TraceCut> cuts;

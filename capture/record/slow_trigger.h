@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// `--trigger 'FUNC>5ms'`: probes in the recorded programs tell when calls of a function begin and
+// `--trigger 'FUNC>5ms'`: probes in the recorded programs record when calls of a function begin and
 // end, on any thread; the trace of those that were slow is kept.
 #pragma once
 
@@ -30,9 +30,9 @@ class SlowTrigger {
 
   // A record of that buffer.
   void Note(const RingRecord& record, size_t buffer);
-  // All buffers were looked at once. Probes are of whoever runs on a CPU: what counts are the calls
-  // of processes that `live` has, if it is not null. One that is new there may be told of in a
-  // buffer that was looked at too early: its hits wait for one round more.
+  // All buffers were looked at once. Probes see every process on a CPU: only calls of processes in
+  // `live` count, if it is not null. A new process may have its record in a buffer that was looked
+  // at too early: its hits wait for one round more.
   std::vector<SlowCall> EndRound(const LiveProcesses* live);
   bool waits() const { return calls_.waits() || !unknown_.empty(); }
   SlowCalls& calls() { return calls_; }

@@ -9,9 +9,8 @@
 namespace flowback::record {
 
 // Keeps the signal from its default action in the calling thread, and in those it starts, while
-// this lives. Who asks for a snapshot when the recording is just over must not end the caller by
-// it, who has a report to write: afterwards the process ignores the signal, unless it has a handler
-// of its own.
+// this lives. A late request for a snapshot must not end the caller, which has a report to write:
+// afterwards the process ignores the signal, unless it has a handler of its own.
 class SnapshotSignal {
  public:
   // Does nothing when `wanted` is false.

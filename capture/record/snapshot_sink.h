@@ -48,7 +48,7 @@ class TraceHistory {
 // Hands sideband on as it comes and trace when asked: each snapshot holds the latest `size` bytes
 // of each stream, less what comes before the first PSB in them. A stream that ends is taken then;
 // if only a crash is of interest, the streams are taken in the end, and only if the command died of
-// a signal. Of streams that ended before, the latest 64 MB wait for that.
+// a signal. The latest 64 MB of streams that ended earlier wait for that.
 class SnapshotSink : public RecordingSink {
  public:
   SnapshotSink(std::unique_ptr<RecordingSink> next, uint64_t size, bool only_of_crash)

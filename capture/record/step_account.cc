@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a step did, told to the packet generator.
+// Passes the outcome of a step to the packet generator.
 #include <sys/syscall.h>
 #include <sys/types.h>
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// How processes end, as their threads' exit events tell.
+// How processes end, from their threads' exit events.
 //
 // Each thread's event says what the process ends with, where that is decided: a signal's or
-// exit_group's status comes to all of them. The one that decided it is told apart by what it did
-// last. Else the status is the first thread's. A process has ended when its last thread has.
+// exit_group's status comes to all of them. Its last action shows which thread decided it. Else the
+// status is the first thread's. A process has ended when its last thread has.
 #include <errno.h>
 #include <signal.h>
 #include <sys/syscall.h>
@@ -57,12 +57,12 @@ void StepEngine::NoteSignal(Thread& thread, int signal, const siginfo_t& info) {
   thread.last_signal = signal;
   thread.last_fault.reset();
   const bool of_memory = signal == SIGSEGV || signal == SIGBUS;
-  // At addresses that can be none (not canonical) the kernel tells nothing.
+  // The kernel reports no address if it is not canonical.
   if (of_memory && info.si_code > 0 && info.si_code != SI_KERNEL)
     thread.last_fault = reinterpret_cast<uint64_t>(info.si_addr);
 }
 
-// Its last thread is gone. Of threads recorded by number there may be others.
+// Its last thread is gone. It may have other threads, if threads were chosen by number.
 void StepEngine::EndProcess(Process& process) {
   if (process.end && !stopping_ && (process.end_decided || options_.target.tids.empty()))
     summary_.process_ends.push_back(*std::move(process.end));

@@ -17,11 +17,11 @@
 // A system call that a signal interrupts returns an internal code (ERESTART...) and the kernel may
 // go back to the SYSCALL instruction without stopping: then the step after it shows the second
 // SYSCALL's end. `restart` remembers the instruction until that is known. A signal that the program
-// ignores reaches traced programs only, and so does what it interrupts: nothing is told of that.
+// ignores reaches traced programs only, and so does the interruption: nothing is recorded for it.
 //
 // Instructions are read before they run, because they may remove or change their own code.
 //
-// What is not recorded is not stepped, where that can be: step_passage.cc.
+// Flow that is not recorded is not stepped, if possible: step_passage.cc.
 #include "capture/record/step_engine.h"
 
 #include <sys/wait.h>
@@ -127,7 +127,8 @@ void StepEngine::Complete() {
   Check(sink_.Finish(summary_));
 }
 
-// Of the output, which then can't be written any more. What it was made of goes on, as a rule.
+// Handles a failure of the output, which cannot be written any more. The recorded programs usually
+// run on.
 void StepEngine::OnFailure() {
   if (stopping_) return;
   summary_.stop_reason = StopReason::kOutputFailed;
@@ -161,7 +162,7 @@ void StepEngine::HandleEnd(pid_t tid, int status) {
   TellLeftRunning();
 }
 
-// What was to be recorded has ended; what it started is recorded to its end, too.
+// The recorded program has ended; the processes that it started are recorded to their end, too.
 void StepEngine::TellLeftRunning() {
   if (!stopping_) sink_.CountLeftRunning(targets_.empty() ? processes_.size() : 0);
 }
@@ -273,7 +274,7 @@ void StepEngine::Resume(Thread& thread, Signal signal) {
   }
   if (thread.process.watch.watches()) SwitchRecording(thread);
   thread.signal_sent = signal != 0;
-  // Handlers begin where nothing but a step tells.
+  // Only a step shows where handlers begin.
   if (passes_ && signal == 0 && RunUnrecorded(thread)) return;
   EndPassage(thread);
   FetchNext(thread);

@@ -154,9 +154,9 @@ class StepEngine {
   std::set<pid_t> targets_;  // processes and threads whose end is the recording's
   std::map<pid_t, std::unique_ptr<Process>> processes_;  // with threads being traced
   std::map<pid_t, std::unique_ptr<Thread>> threads_;     // being traced
-  std::set<pid_t> unknown_;  // new threads, stopped, whose makers have not told of them yet
-  std::set<std::pair<pid_t, uint64_t>> code_pages_;  // told, by process
-  bool code_changed_ = false;                        // some of them were told again
+  std::set<pid_t> unknown_;  // new threads, stopped, whose makers have not reported them yet
+  std::set<std::pair<pid_t, uint64_t>> code_pages_;  // recorded, by process
+  bool code_changed_ = false;                        // some of them were recorded again
   size_t redirected_ = 0;  // threads that are to stop before others of their memory go on
   uint64_t memories_ = 0;  // how many there were so far
   RegionLog regions_;

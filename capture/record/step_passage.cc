@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Threads that are not recorded run at full speed.
 //
-// Nothing is to be known of their steps but that they come to a function where recording begins,
-// and break points tell that. They also stop where system calls begin and end: one of these may map
-// a library with such a function, and mappings and names are told for all of the run. A thread that
-// maps one waits until the others of its memory, which run meanwhile, know of the new place. Those
-// in system calls need not be told: they learn of it when that ends, and are not disturbed.
+// Only their arrival at a function where recording begins matters, and break points show that. They
+// also stop where system calls begin and end: one of these may map a library with such a function,
+// and mappings and names are recorded for the whole run. A thread that maps one waits until the
+// others of its memory, which run meanwhile, know of the new place. Those in system calls need no
+// notice: they learn of it when that ends, and are not disturbed.
 //
 // Signals are delivered by a step, so that a handler's beginning is seen as everywhere else. Where
 // there are more places than break points, the thread is stepped.
@@ -51,7 +51,7 @@ void StepEngine::ForgetPassage(Thread& thread) {
   thread.in_system_call = false;
 }
 
-// It has stopped somewhere: there it is now, and nothing is to be told of how it came there.
+// It has stopped somewhere: there it is now, and its way there is not recorded.
 void StepEngine::CatchUpPassage(Thread& thread) {
   const auto registers = ReadRegisters(thread.tid);
   if (!registers) return;
@@ -59,7 +59,8 @@ void StepEngine::CatchUpPassage(Thread& thread) {
   thread.mode = ModeOf(*registers);
 }
 
-// A break point's, or the program's own. Those of steps are taken for steps, as elsewhere.
+// Handles a trap of a break point, or the program's own. Traps of steps count as steps, as
+// elsewhere.
 StepEngine::Signal StepEngine::OnPassedTrap(Thread& thread) {
   const auto info = ReadSignalInfo(thread.tid);
   if (!info || IsBreakPoint(info->si_code) || info->si_code == TRAP_TRACE) return 0;

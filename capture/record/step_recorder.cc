@@ -100,7 +100,7 @@ Result<pid_t> StepRecorder::Launch() {
   return pid_ = *pid;
 }
 
-// An instruction clock would tell nothing: where they begin is not the same twice.
+// An instruction clock would be useless: where they begin is not the same twice.
 Result<pid_t> StepRecorder::Attach() {
   binding_.emplace(false);
   auto threads = SeizeThreads(options_.target.pids, options_.target.tids, kAttachOptions);
@@ -115,7 +115,7 @@ Result<pid_t> StepRecorder::Attach() {
 
 }  // namespace
 
-// Whether ptrace is allowed, only trying it tells.
+// Only trying shows whether ptrace is allowed.
 Status CheckStep(const RecordOptions&) { return {}; }
 
 std::unique_ptr<Recorder> MakeStepRecorder(const RecordOptions& options) {

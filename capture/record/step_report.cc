@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the step engine tells its sink: programs, mappings, names, trace bytes.
+// The step engine's calls to its sink: programs, mappings, names, trace bytes.
 #include <elf.h>
 #include <errno.h>
 #include <unistd.h>
@@ -41,7 +41,7 @@ void StepEngine::AnnounceProgram(Thread& thread) {
   Check(sink_.AddSideband(Sideband<ItraceStartRecord>(thread)));
 }
 
-// To every process that has this memory: the kernel tells the caller only.
+// To every process that has this memory: the kernel reports them to the caller only.
 void StepEngine::AnnounceMappings(Thread& thread) {
   thread.process.code.ReadThrough(thread.tid);
   AnnounceMappingsOf(thread.process, thread.tid);

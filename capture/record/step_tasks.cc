@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Which threads and processes there are: exec, clone, fork, exit.
 //
-// A new thread and the event by which its maker tells of it come in either order. It goes on once
-// both are there, so that its FORK record stands before anything it did, and with the mappings that
-// its maker had then. A maker that dies in between, of SIGKILL or of another thread's exec, never
-// tells: then the child goes on without.
+// A new thread and its maker's event come in either order. It goes on once both are there, so that
+// its FORK record stands before anything it did, and with the mappings that its maker had then. A
+// maker that dies in between, of SIGKILL or of another thread's exec, never reports it: then the
+// child goes on without.
 #include <sys/wait.h>
 
 #include <utility>
@@ -31,8 +31,8 @@ PtSettings SettingsOf(const RecordOptions& options) {
 
 }  // namespace
 
-// By its last instruction, which never returns to a place that would tell of it. An INT n is told
-// as one that did not run, as everywhere.
+// Leaves by its last instruction, which never returns. An INT n is recorded as one that did not
+// run, as everywhere.
 void StepEngine::LeaveProgram(Thread& thread) {
   const FetchedInstruction& current = thread.current;
   if (current.known && RaisesTrap(current.instruction, current.bytes()))
@@ -103,7 +103,7 @@ void StepEngine::OnUnknownThread(pid_t tid) {
   StartOrphans();
 }
 
-// The new threads whose makers may have died before they told of them.
+// The new threads whose makers may have died before they reported them.
 void StepEngine::StartOrphans() {
   for (const pid_t tid : std::set<pid_t>(unknown_)) {
     const pid_t pid = ReadThreadGroup(tid);

@@ -25,9 +25,9 @@ struct StepEngine::Process {
   FunctionWatch watch;
   size_t threads = 0;
   bool announced = false;           // its mappings
-  std::optional<ProcessEnd> end{};  // as far as its threads have told
+  std::optional<ProcessEnd> end{};  // as far as its threads have reported
   bool end_decided = false;         // no other thread's end changes that
-  bool lost_threads = false;  // some were killed: of a child that they made they may not have told
+  bool lost_threads = false;        // some were killed: they may not have reported a child
 };
 
 struct StepEngine::Thread {

@@ -10,9 +10,9 @@
 
 namespace flowback::record {
 
-// The crystal clock is invented, for the host may not tell its own: about 25 MHz, so that TSC ticks
-// per crystal tick is a whole number. Decoders learn the ratio from the recording. Immutable, but
-// for the count that an instruction clock shows. Any thread may use it.
+// The crystal clock is invented, because the host may not reveal its own: about 25 MHz, so that TSC
+// ticks per crystal tick is a whole number. Decoders learn the ratio from the recording. Immutable,
+// but for the count that an instruction clock shows. Any thread may use it.
 class TraceClock {
  public:
   // An instruction clock begins here: perf takes time 0 for none.
@@ -37,7 +37,7 @@ class TraceClock {
   uint64_t Now() const { return ticks_ == nullptr ? HostNow() : kFirstTick + ticks_->load(); }
   // The time after `count` more ticks. REQUIRES: counts_instructions().
   uint64_t Advance(uint64_t count) const { return kFirstTick + ticks_->fetch_add(count) + count; }
-  // A time of its own for a record: on an instruction clock later than any told before.
+  // A time of its own for a record: on an instruction clock later than all earlier ones.
   uint64_t Tick() const { return counts_instructions() ? Advance(1) : HostNow(); }
 
   const TimeConversion& conversion() const { return conversion_; }

@@ -12,7 +12,7 @@ namespace {
 constexpr size_t kLongestPsbPlus = 512;  // status packets are few; what is longer lost its PSBEND
 constexpr unsigned kTscBits = 56;        // of the counter in a packet
 
-// The time-stamp counter's lower bits, as the PSB+ at `at` tells them.
+// The time-stamp counter's lower bits, from the PSB+ at `at`.
 std::optional<uint64_t> CounterAt(Bytes trace, size_t at) {
   pt::PebsState pebs;
   size_t next = at;

@@ -9,7 +9,8 @@
 
 namespace flowback::record {
 
-// Of the tracepoints among the events; empty: there are none, or tracefs can't be read.
+// Returns the feature with the tracepoints among the events; empty: there are none, or tracefs
+// cannot be read.
 std::optional<HeaderFeature> TracingDataFeature(const std::vector<kernel::PlannedEvent>& events,
                                                 const kernel::SystemKernel& kernel);
 

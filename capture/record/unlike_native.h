@@ -25,8 +25,8 @@ struct UnlikeNativeRow {
 };
 std::span<const UnlikeNativeRow> UnlikeNativeRows();
 
-// Which row it is that the call with this first argument failed so; `result` as the kernel
-// returns it. Empty: none that is to be told.
+// Which row it is that the call with this first argument failed so; `result` as the kernel returns
+// it. Empty: none that is reported.
 std::optional<UnlikeNativeCall> FindUnlikeNative(int64_t number, uint64_t a, int64_t result);
 
 }  // namespace flowback::record

@@ -13,7 +13,7 @@
 namespace flowback::record {
 namespace {
 
-// A file's path as the kernel tells it.
+// A file's path as the kernel has it.
 std::string Canonical(const std::string& path) {
   if (path.find('/') == std::string::npos) return path;
   const std::unique_ptr<char, decltype(&std::free)> real(realpath(path.c_str(), nullptr),

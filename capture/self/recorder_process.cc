@@ -54,7 +54,7 @@ struct Program {
   _exit(127);
 }
 
-// A process that tells nobody of its end, made without what fork would call in other libraries.
+// Makes a process that reports its end to no one, without what fork would call in other libraries.
 pid_t MakeQuietly(unsigned long signal_at_end) {
   return static_cast<pid_t>(syscall(SYS_clone, signal_at_end, 0, 0, 0, 0));
 }
@@ -182,7 +182,7 @@ bool RecorderProcess::End(std::string& why) {
   }
 }
 
-// What it said on its way, in one line.
+// Returns its messages in one line.
 std::string RecorderProcess::LastWords() const {
   char bytes[8192];
   const ssize_t got = pread(*messages_, bytes, sizeof bytes, 0);

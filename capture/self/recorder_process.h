@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // `flowback record` as a process beside this one, which it records: how it is started, and asked.
 //
-// It is no child of this process's, whose own wait(2) would find it, and tell of it by SIGCHLD: a
-// process in between makes it and ends at once. What it says comes through a socket, as `--control`
-// has it; its messages go to a file in memory, so that they can say why it ended.
+// It is no child of this process's, whose own wait(2) would find it, with a SIGCHLD: a process in
+// between makes it and ends at once. Its replies come through a socket, as `--control` has it; its
+// messages go to a file in memory, so that they can say why it ended.
 #pragma once
 
 #include <optional>
@@ -14,7 +14,7 @@
 
 namespace flowback::self {
 
-// Of one thread at a time. Movable.
+// Used by one thread at a time. Movable.
 class RecorderProcess {
  public:
   // The program's path and its arguments, but for --control, which is added behind "record".

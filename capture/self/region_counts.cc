@@ -23,8 +23,8 @@ uint64_t HashOf(const char* name, size_t size) {
   return hash;
 }
 
-// Whether the entry is the name's, which takes a free one. Who else is about to write one does so
-// in a moment.
+// Whether the entry is the name's, which takes a free one. Another writer of an entry finishes in a
+// moment.
 bool IsOf(RegionEntry& entry, const char* name, size_t size) {
   uint32_t state = RegionEntry::kNone;
   if (entry.state.compare_exchange_strong(state, RegionEntry::kTaken)) {

@@ -20,7 +20,7 @@ class RegionCounts {
 
   // The file that holds the table; -1: there is none.
   int file() const { return *file_; }
-  // What was counted so far is not any more.
+  // Forgets all counts.
   void Clear();
   // The entry of that name, which began once more; null: there is no place for it.
   record::RegionEntry* Begin(const char* name);

@@ -95,7 +95,7 @@ Tracing::Tracing() {
                  [] { OfProcess().AfterForkInChild(); });
 }
 
-// What it has from its parent is its parent's.
+// The child's recorder belongs to its parent.
 void Tracing::AfterForkInChild() {
   forked_ = forked_ || recorder_.has_value();
   recorder_.reset();

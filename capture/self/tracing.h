@@ -33,7 +33,7 @@ class Tracing {
   // `flowback record --regions` runs this process.
   bool is_by_regions() const { return by_regions_; }
 
-  // Of the calling thread, whose latest region has begun, or is about to end.
+  // Counts for the calling thread, whose latest region has begun, or is about to end.
   void BeginCounted(OpenRegions& open);
   void EndCounted(OpenRegions& open);
 

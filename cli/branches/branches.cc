@@ -50,7 +50,7 @@ class BranchesJob final : public ReadingJob {
   const BranchesOptions& options_;
 };
 
-// Of accesses to memory in place of branches.
+// Handles memory accesses in place of branches.
 class MemoryJob final : public ReadingJob {
  public:
   MemoryJob(const BranchesOptions& options, Recording recording)

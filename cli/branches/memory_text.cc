@@ -19,10 +19,10 @@
 namespace flowback::cli {
 namespace {
 
-constexpr size_t kMostUses = 8;     // of a line: more instructions are told as a number
-constexpr size_t kMostThreads = 4;  // of an instruction, likewise
+constexpr size_t kMostUses = 8;     // of a line: further instructions are only counted
+constexpr size_t kMostThreads = 4;  // of an instruction: further threads are only counted
 
-// Those of which some was found changed in another cache first: that is what makes sharing slow.
+// Lines found changed in another cache come first, because this makes sharing slow.
 std::vector<const LineSum*> SharedLines(const AccessReport& report) {
   std::vector<const LineSum*> lines;
   for (const LineSum& line : report.lines)

@@ -34,7 +34,7 @@ int CoverWhole(const std::string& recorder, const Arguments& command,
   arguments.insert(arguments.end(), command.begin(), command.end());
   const int own = RunRecord(arguments);
   std::error_code ignored;
-  if (!std::filesystem::exists(RecordingIn(folder), ignored)) return own;  // it has told why
+  if (!std::filesystem::exists(RecordingIn(folder), ignored)) return own;  // it has printed why
   const int status = CoverageJob(options).Run();
   return own != kDone ? own : status;
 }

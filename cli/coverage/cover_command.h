@@ -8,9 +8,9 @@
 
 namespace flowback::cli {
 
-// Each process is counted as soon as it has ended, and its trace is thrown away. What has to see
-// the trace as a whole, --by-thread and --time, keeps it in a temporary folder until the report.
-// Returns the exit status: the command's own, where it is not 0.
+// Each process is counted as soon as it has ended, and its trace is thrown away. --by-thread and
+// --time need the whole trace and keep it in a temporary folder until the report. Returns the exit
+// status: the command's own, where it is not 0.
 int CoverCommand(const Arguments& command, CoverageOptions& options, ReaderWords& words);
 
 }  // namespace flowback::cli

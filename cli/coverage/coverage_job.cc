@@ -144,7 +144,7 @@ Status CoverageJob::AddProcess(const std::string& recording) {
 
 int CoverageJob::RunOfProcesses(uint64_t unrecorded) {
   if (Status selected = CheckSelected(); !selected) return Report(selected.error());
-  counts_.recordings = 1;  // whatever they were told in
+  counts_.recordings = 1;  // in whatever parts they came
   counts_.AddLoss(Name(LossCause::kRecordsLost), unrecorded);
   process_losses_.AddUnrecorded(unrecorded);
   counts_.losses = process_losses_.Kept();
@@ -172,7 +172,7 @@ void CoverageJob::WarnOfProcesses() const {
   Warn(fmt::format("coverage: no code image of {}", FirstFew(missing_images_, ", and ")));
 }
 
-// Where nothing else is said, recorded paths lie under --symfs.
+// By default, recorded paths lie under --symfs.
 const std::string& CoverageJob::SourceRoot() const {
   const std::string& root = options_.source_root;
   return root.empty() ? options_.reader.search.symfs : root;

@@ -42,7 +42,7 @@ class CoverageJob {
   Status Count(const OpenedRecording& opened, const CoverageRequest& request, Output& output);
 
  private:
-  // Each returns an exit status. What is not kDone ends the work, but for losses.
+  // Each returns an exit status. A status other than kDone ends the work, except for losses.
   int AddInput(const ReaderOptions& reader);
   int AddPart(const std::string& path);
   int Finish();
@@ -68,7 +68,7 @@ class CoverageJob {
   InputDates dates_;
   int losses_ = kDone;  // a missing image goes before other losses, of whichever input
 
-  // Of all processes of a command.
+  // Losses of all processes of a command.
   LossTally process_losses_;
   std::set<std::string> missing_images_;
   uint64_t counted_processes_ = 0;

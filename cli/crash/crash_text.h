@@ -12,7 +12,7 @@ namespace flowback::cli {
 
 // "parse (srv.cc:41)"; "[srv+0x1234]" where no function is known.
 std::string PlaceWords(const CrashPlace& place);
-// Who died, how, where and, as far as it is proven, why.
+// Returns the sentence with the thread that died, how, where and, as far as proven, why.
 std::string FirstSentence(const CrashReport& report, Session& session);
 
 // The first sentence about a process that hung while a debugger dumped it.

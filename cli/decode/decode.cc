@@ -145,7 +145,7 @@ Status DecodeJob::PrepareInputs() {
   return {};
 }
 
-// Of packets, and with --by-cpu, the streams are shown as they were written.
+// For packets, and with --by-cpu, streams are shown as they were written.
 Status DecodeJob::ChooseThreads() {
   if (!options_.by_cpu && !ShowsPackets()) return opened_.ChooseThreads();
   if (options_.by_cpu) opened_.threads().LabelByCpu();
@@ -247,7 +247,7 @@ Status DecodeJob::ListByTime(Output& output) {
   return cli::ListByTime(plan, opened_.threads().owners(), settings_, output);
 }
 
-// Of a part of the streams nothing is kept.
+// Results for a part of the streams are not cached.
 IndexCache DecodeJob::UsableIndex() const {
   return ShowsAll() ? opened_.CacheFor(CachedResult::kSums) : IndexCache();
 }

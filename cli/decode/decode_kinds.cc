@@ -24,7 +24,7 @@ constexpr Kind kKinds[] = {
     {"summary", nullptr, "", ""},
 };
 
-// A line that stands between those of other threads tells whose it is, and when.
+// A line between those of other threads names its thread and time.
 std::string UsualFields(const Kind& kind, bool by_time) {
   return std::string(by_time && !kind.has_layout ? "tid,time" : kind.default_fields);
 }

@@ -48,7 +48,7 @@ std::string MachineText(const HostFacts& facts) {
                 (facts.hypervisor.empty() ? "" : " (" + facts.hypervisor + ")"));
 }
 
-// Of the CPU's flags, those that matter here.
+// Returns the CPU's flags that matter here.
 std::vector<std::string> TellingFlags(const HostFacts& facts) {
   std::vector<std::string> flags;
   for (const char* flag : {"lm", "intel_pt", "arch_lbr", "brs", "amd_lbr_v2", "hypervisor"})

@@ -94,7 +94,7 @@ std::string AskVersion(const std::string& emulator) {
   return text.substr(begin, text.find_first_of(" \n(", begin) - begin);
 }
 
-// The last line of `record --json` tells the outcome.
+// The last line of `record --json` has the outcome.
 Trial RecordTrue(std::vector<std::string> options) {
   std::vector<std::string> words = {"/proc/self/exe", "record", "--json", "-o", "/dev/null"};
   words.insert(words.end(), options.begin(), options.end());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What `doctor` tries on this machine, because nothing but trying tells.
+// Trials on this machine whose outcome only trying shows.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@ namespace flowback::cli {
 // engine, by this program itself. Takes some tenths of a second.
 void TryRecording(HostFacts& facts);
 
-// What was tried on another machine, a line each in the file `perf_event_open` below `root`: the
+// Reads the trials of another machine, a line each in the file `perf_event_open` below `root`: the
 // trial's name and its errno.
 void ReadTrials(const std::string& root, HostFacts& facts);
 

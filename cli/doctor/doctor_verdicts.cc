@@ -28,7 +28,7 @@ std::string VendorText(const HostFacts& facts) {
   return "/proc/cpuinfo: vendor " + (facts.vendor.empty() ? "unknown" : facts.vendor);
 }
 
-// User-only tracing of one's own programs, by the rules that /proc tells.
+// User-only tracing of one's own programs, by the rules in /proc.
 bool MayOpenPerfEvents(const HostFacts& facts) {
   return !facts.perf_event_paranoid || *facts.perf_event_paranoid <= 2 ||
          facts.Can("CAP_PERFMON") || facts.Can("CAP_SYS_ADMIN");
@@ -171,7 +171,7 @@ Verdict JudgeBrbe(const HostFacts& facts, const std::string& instead) {
 
 // ---- software ----
 
-// An emulator, as far as its file tells.
+// An emulator, as far as its file shows.
 struct Emulator {
   std::string_view name;
   bool known;  // somebody looked for it
@@ -182,7 +182,7 @@ struct Emulator {
   std::string Text() const { return path + (version.empty() ? "" : ", version " + version); }
 };
 
-// False where its file tells that it can't record; why is then told.
+// Returns false, with the reason in `v`, if its file shows that it cannot record.
 bool FileWillDo(const Emulator& emulator, Verdict& v) {
   if (!emulator.known) {
     v.why = "the tree does not contain whether an emulator is installed";
@@ -288,7 +288,7 @@ Verdict JudgeStep(const HostFacts& facts) {
   return v;
 }
 
-// Of processes that run already.
+// Judges recording of running processes.
 Verdict JudgeAttach(const HostFacts& facts, const Verdict& step) {
   Verdict v{.kind = "attach", .found_by = YamaText(facts)};
   const int64_t scope = facts.ptrace_scope.value_or(0);

@@ -36,10 +36,10 @@ struct Obstacle {
   std::string fix{};
 };
 
-// Of perf_event_open's errno, on this machine.
+// Explains perf_event_open's errno on this machine.
 Obstacle ExplainRefusal(const HostFacts& facts, int error);
 
-// Of the recorders (recorders.def), and of some that they can do beside.
+// Judges the recorders (recorders.def), and some of their further abilities.
 std::vector<Verdict> JudgeEngines(const HostFacts& facts);
 std::vector<Note> JudgePermissions(const HostFacts& facts);
 

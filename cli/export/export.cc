@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// `flowback export`: what a recording tells, in another program's format.
+// `flowback export`: writes a recording in another program's format.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -110,7 +110,7 @@ class ExportJob final : public ReadingJob {
     opened_.PrepareStreams(true);
     return opened_.ChooseThreads();
   }
-  // Of emulated recordings the instructions are the program's own, and the times are not.
+  // In emulated recordings the instructions are the program's own, and the times are not.
   Status WriteCalls(TextSink& output) {
     constexpr uint64_t kPasses = 2;  // for the times and for the calls
     const WorkProgress progress = opened_.ShowProgress("export", kPasses * opened_.trace_bytes());

@@ -39,7 +39,7 @@ std::string_view WithoutParameters(std::string_view name) {
   return name.substr(0, at);
 }
 
-// Of a copy that the compiler made of f, and of a name with its version: f.
+// Returns f for a copy of f that the compiler made, and for a name with its version.
 std::string_view WithoutMarks(std::string_view name) {
   for (const std::string_view mark :
        {"@", " [clone ", ".cold", ".constprop.", ".isra.", ".lto_priv.", ".part."})
@@ -103,7 +103,7 @@ std::vector<std::string> NamesToOffer(const std::string& prefix,
   for (const std::string& name : names) {
     if (!name.starts_with(prefix) || !CanBeTyped(name)) continue;
     std::string typed(WithoutParameters(WithoutMarks(name)));
-    // Who has begun with the parameters is told of them.
+    // If the user has begun to type parameters, they are offered.
     if (!typed.starts_with(prefix) || !IsFoundBy(typed, name)) typed = WithoutMarks(name);
     if (typed.starts_with(prefix) && IsFoundBy(typed, name)) offered.push_back(std::move(typed));
   }

@@ -4,7 +4,7 @@
 //   flowback decode --complete-function PREFIX [the other words of the line]
 //   flowback record --complete-function PREFIX [the other words of the line]
 //
-// and gets names, a line each. Somebody is typing: nothing is said of what can't be read, nothing
+// and gets names, a line each. The user is typing: unreadable input causes no message, nothing
 // waits for input, and the answer is short.
 #pragma once
 
@@ -41,9 +41,9 @@ std::optional<int> CompleteRecorded(CLI::App& app, const Arguments& arguments, R
 // the exit status.
 int CompleteOfProgram(const std::string& prefix, const RecordOptions& options);
 
-// What of demangled `names` to offer: sorted, each once, without parameters or versions where it is
-// found without. Of too many names the first ones, and the last, so that what all have in common is
-// what these have.
+// Returns the demangled `names` to offer: sorted, each once, without parameters or versions where
+// it is found without. If there are too many names, returns the first ones and the last, which have
+// the same common prefix.
 std::vector<std::string> NamesToOffer(const std::string& prefix,
                                       std::span<const std::string> names);
 

@@ -14,7 +14,7 @@ namespace flowback::cli {
 void AppendFunctions(const std::string& path, const ImageSearch& search, size_t most,
                      std::vector<std::string>& names);
 
-// Those of all files that the recording names and that are there.
+// Returns the functions of all existing files that the recording names.
 std::vector<std::string> RecordedFunctions(const Recording& recording, const ImageSearch& search,
                                            size_t most);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// `flowback info`: what a recording holds and what of it can be read.
+// `flowback info`: shows a recording's content, and which parts can be read.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What `info` tells of the bundle that a recording is in.
+// The report of `info` on the bundle that a recording is in.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

@@ -18,7 +18,7 @@ DecodeEffort EffortOf(const InfoReport& report) {
   return effort;
 }
 
-// Of the whole process, in bytes; what of the mapped recording was in memory counts, too.
+// Returns the peak of the whole process, in bytes, with the resident part of the mapped recording.
 uint64_t PeakMemory() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);

@@ -254,7 +254,7 @@ void PrintInfoJson(const InfoReport& report, Output& output) {
   out.Member("from", WatchJson(recording.machine.from));
   out.Member("until", WatchJson(recording.machine.until));
   out.Member("options", OptionsJson(report.opened->source()));
-  // What all members count that are called `bytes` and are about the trace.
+  // The unit of all members called `bytes` that are about the trace.
   const TraceUnit unit = report.opened->source().Unit();
   out.Member("unit", std::string(unit.plural));
   out.Member("unit_bytes", unit.bytes);
@@ -288,7 +288,7 @@ void PrintInfoJson(const InfoReport& report, Output& output) {
             [](const ImageStatus& image) -> std::optional<Json> { return ImageJson(image); });
   out.Array("warnings", recording.warnings,
             [](const Warning& warning) -> std::optional<Json> { return warning.text; });
-  // Of the warnings, in their order.
+  // Remedies of the warnings, in their order.
   out.Array("remedies", recording.warnings,
             [](const Warning& warning) -> std::optional<Json> { return warning.remedy; });
   out.End();

@@ -31,20 +31,20 @@ struct InfoReport {
   TimeAccounts times;  // of the threads that were asked for
   std::vector<ImageStatus> images;
   std::vector<EndPlace> ends;  // of the recording's process_ends
-  bool stats = false;          // tell how it was decoded, too
+  bool stats = false;          // also show how it was decoded
 };
 
 void PrintInfoText(const InfoReport& report, Output& output);
 void PrintInfoJson(const InfoReport& report, Output& output);
 
-// Of so many threads or streams, how many text has a line for; the rest share one.
+// Returns how many of `count` threads or streams get a line in text; the rest share one.
 constexpr size_t ShownOf(size_t count) {
   constexpr size_t kShown = 32;
   return count > kShown + 1 ? kShown : count;
 }
 // The threads with their times, as text.
 void AppendThreads(const InfoReport& report, std::string& out);
-// Of a thread, process or CPU; "-" where it is not known.
+// Formats the number of a thread, process or CPU; "-" if unknown.
 std::string NumberOrDash(int32_t number);
 // "15.0 %", "0 %", "<0.1 %".
 std::string PercentOf(uint64_t part, uint64_t whole);

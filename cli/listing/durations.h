@@ -13,8 +13,8 @@ namespace flowback::cli {
 // On the clock; 0 where the times go back.
 uint64_t DurationOf(const RecordingClock& clock, uint64_t begin, uint64_t end);
 
-// " 0.000004250 s", or ticks. Nothing where both times are the same one: less than the trace's
-// times can tell.
+// " 0.000004250 s", or ticks. Appends nothing if both times are equal: the duration is below the
+// trace's resolution.
 void AppendDuration(std::string& out, const RecordingClock& clock, uint64_t begin, uint64_t end);
 // Keys duration, in nanoseconds, and duration_tsc.
 void AppendDuration(JsonLine& line, const RecordingClock& clock, uint64_t begin, uint64_t end);

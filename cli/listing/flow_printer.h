@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What all listings of the flow have in common: thread columns, losses, time selection.
+// The common part of all listings of the flow: thread columns, losses, time selection.
 #pragma once
 
 #include <memory>
@@ -115,13 +115,13 @@ class FlowPrinter : public ExecutionConsumer {
 
  protected:
   virtual void PrintBlock(const BlockRun&) {}
-  // Those that print little, or nothing, for most blocks may take many at once.
+  // Printers that print little for most blocks may take many at once.
   virtual void PrintBlocks(const BlockBatch& batch) { ExecutionConsumer::OnBlocks(batch); }
   virtual void PrintEvent(const TraceEvent&) {}
   virtual void PrintBegin(const StreamOwner&) {}
-  // Before the line that tells of the unknown.
+  // Called before the line about unknown flow.
   virtual void BeforeUnknown(const UnknownFlow&) {}
-  // Before the line that tells of the loss.
+  // Called before the line about a loss.
   virtual void BeforeLoss(const DataLoss&) {}
   virtual void PrintEnd() {}
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// `--function`: which functions are meant, and a decoder that tells only what executed in them.
+// `--function`: the chosen functions, and a decoder that delivers only the flow in them.
 #pragma once
 
 #include <atomic>

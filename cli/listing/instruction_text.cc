@@ -79,7 +79,8 @@ class InstructionColumns {
   }
 
  private:
-  // What the default layout lacks (-F +bytes), behind it. Flags are told later, by the next place.
+  // Appends columns that the default layout lacks (-F +bytes). Flags come later, with the next
+  // place.
   void AppendAdded(std::string& out, const InstructionView& view) {
     const Fields& fields = settings_.layout.fields;
     for (const Field added : {Field::kBytes, Field::kSrcline, Field::kFlags})

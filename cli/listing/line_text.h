@@ -20,7 +20,7 @@ struct PrintSettings;
 // One thread at a time.
 class LineText {
  public:
-  // What tells one line from another.
+  // The identity of a line.
   struct Line {
     uint64_t scope = 0;
     uint32_t line = 0;
@@ -44,7 +44,7 @@ class LineText {
   LineText(const PrintSettings& settings, size_t cache_bytes);
   ~LineText();
 
-  // Of at least the run's instructions; valid until the next call.
+  // Returns the block of at least the run's instructions; valid until the next call.
   const Block& Of(const BlockRun& run);
 
  private:

@@ -32,8 +32,8 @@ class ListingPart {
   void Print(FlowPrinter& printer) const;
 
  private:
-  // What the printer is told ahead of an item of the flow: an owner, or a stream of it, begins;
-  // with neither, the owner has ended.
+  // A notice to the printer before an item of the flow: an owner, or a stream of it, begins; with
+  // neither, the owner has ended.
   struct Turn {
     size_t item = 0;
     const StreamOwner* owner = nullptr;

@@ -20,8 +20,8 @@ struct Place {
   auto operator<=>(const Place&) const = default;
 };
 
-// The first time that the trace tells which a piece is decoded from; 0: not known. No item of the
-// piece is earlier. A sync point tells the time, so it is soon there, if at all.
+// Returns the first time in the trace that a piece is decoded from; 0: unknown. No item of the
+// piece is earlier. A sync point has the time, so it is soon there, if at all.
 uint64_t FirstTsc(const FlowPiece& piece, const TraceSource& source) {
   return source.FirstTime(*piece.stream, {.begin = DecodeFrom(piece, source), .end = piece.end});
 }

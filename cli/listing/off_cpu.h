@@ -17,7 +17,7 @@ struct OffCpu {
   int32_t to_cpu = -1;
 };
 
-// All that the recording's records tell of the thread, in the order of time; none where its times
+// Returns all off-CPU times in the thread's records, in the order of time; none where its times
 // can't be compared with the trace's.
 std::deque<OffCpu> OffCpuTimes(const PrintSettings& settings, int32_t tid);
 

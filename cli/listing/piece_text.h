@@ -2,7 +2,7 @@
 // A piece of flow as text, a chunk at a time, as far as it is asked for.
 //
 // The flow is read in small segments: a chunk ends wherever it is long enough, also in the middle
-// of a segment, and the next one goes on there. What is not asked for is not decoded.
+// of a segment, and the next one goes on there. Parts that are not requested are not decoded.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@
 
 namespace flowback::cli {
 
-// What all pieces of a listing share.
+// Data that all pieces of a listing share.
 struct PieceContext {
   const FlowSource& flow;
   const PrintSettings& settings;
@@ -67,7 +67,7 @@ class PieceText {
   PieceReader reader_;
   bool ended_ = false;
 
-  // What has been read and not all printed yet.
+  // The segment that has been read, but not printed completely.
   FlowSegment segment_;
   size_t item_ = 0;  // of the segment, that comes next
   BlockBatch batch_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // `decode --as branches`: every transfer of control, `FROM TO KIND`. Where tracing begins FROM is
-// 0, where it ends TO is 0 or the address it is told to go on at.
+// 0, where it ends TO is 0 or the address at which it continues.
 #include <fmt/format.h>
 
 #include <iterator>

@@ -2,10 +2,9 @@
 // `decode --as calls`: each call where it is entered and where it is left, indented by its depth.
 //
 // With --min-duration an entry is held back until a call in it, or itself, has lasted long enough;
-// then the entries around it are printed first: they began earlier and so last longer. Likewise
-// with
-// --time: the flow ahead of the span is followed, and what was entered there is held back until
-// something in the span is to be printed.
+// then the entries around it are printed first: they began earlier and so last longer. With --time
+// the flow before the span is followed, too, and its entries are held back until something in the
+// span is printed.
 #include <fmt/compile.h>
 #include <fmt/format.h>
 
@@ -67,7 +66,7 @@ class CallPrinter final : public FlowPrinter, private CallListener {
            last->begin > settings().times.span.end;
   }
 
-  // What has no time lies ahead of the first time.
+  // Items without a time lie before the first time.
   bool IsAhead(uint64_t tsc) const {
     const PrintSettings& s = settings();
     return !s.times.all && (tsc == 0 || s.trace.clock->Value(tsc) < s.times.span.begin);
@@ -146,7 +145,7 @@ class CallPrinter final : public FlowPrinter, private CallListener {
     TellOffCpu(end, depth, true);
   }
 
-  // Those that are over at that time; or that began before it.
+  // Prints the off-CPU times that are over at that time, or that began before it.
   void TellOffCpu(uint64_t tsc, size_t depth, bool begun = false) {
     while (!off_cpu_.empty() && (begun ? off_cpu_.front().begin : off_cpu_.front().end) <= tsc) {
       const OffCpu time = off_cpu_.front();
@@ -166,7 +165,7 @@ class CallPrinter final : public FlowPrinter, private CallListener {
   }
   size_t LevelOf(size_t depth) const { return depth - (root_ == kNoRoot ? 0 : root_); }
 
-  // What the program chose to tell stands where it told it; with --min-duration, in the calls that
+  // A value that the program wrote is printed at its place; with --min-duration, in the calls that
   // lasted long enough.
   void PrintValue(const TraceEvent& event) {
     TellOffCpu(event.tsc, shown_.size());
@@ -180,7 +179,7 @@ class CallPrinter final : public FlowPrinter, private CallListener {
     if (!waits) TakeHeld();
   }
 
-  // What is held back is of the stack that is left: it goes out with it.
+  // Held-back entries belong to the stack that is left, and go with it.
   void OnSwitch(uint32_t stack) override {
     if (!shown_.empty() && ahead_.size() < shown_.size()) PrintHeld();
     held_.Clear();
@@ -379,7 +378,7 @@ class CallPrinter final : public FlowPrinter, private CallListener {
     held_.text += '\n';
   }
 
-  // Which one; where the code does not tell, the function that made it often does.
+  // Appends the call's name; if the code does not show it, the calling function often does.
   void AppendKernelCall(const UntracedGap& gap) {
     const std::string_view name = NameOfCall(gap);
     if (!name.empty()) {
@@ -462,14 +461,14 @@ class CallPrinter final : public FlowPrinter, private CallListener {
   SourceColumns source_{settings()};
   std::optional<ExecTimes> execs_;  // of the thread's process
   bool goes_on_ = false;            // behind the span
-  std::deque<OffCpu> off_cpu_;      // of the thread, that have not been told
+  std::deque<OffCpu> off_cpu_;      // of the thread, not printed yet
   bool ends_ = false;               // nothing follows in the thread's flow
   std::vector<Shown> shown_;        // the stack's calls
   // The first of them that were entered ahead of the span, and are not printed. Few of what is
   // entered there still runs when the span begins: only those are put into words.
   std::vector<Call> ahead_;
   size_t root_ = kNoRoot;  // depth of the outermost call that --function names
-  // The same of the stacks that the thread has left, by number.
+  // The views of stacks that the thread has left, by number.
   struct View {
     std::vector<Shown> shown;
     std::vector<Call> ahead;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a listing looks like, what of the flow it shows, and where its words come from.
+// A listing's layout, its part of the flow, and the sources of its names.
 #pragma once
 
 #include <atomic>
@@ -53,7 +53,7 @@ struct CallSelection {
   std::atomic<bool>* function_ran = nullptr;  // becomes true when `function` was called
 };
 
-// Whose flow it is, and when it was.
+// The thread and time of the flow.
 struct TraceOrigin {
   const Recording* recording = nullptr;
   const TraceSource* source = nullptr;
@@ -71,7 +71,7 @@ struct CodeNames {
   std::function<std::string_view(const std::string& file)> recorded_path;
 };
 
-// Of one run of the command; what it points to lives as long.
+// Settings of one run of the command; the objects that it points to live as long.
 struct PrintSettings {
   LineLayout layout;
   TimeSelection times;
@@ -87,8 +87,8 @@ struct PrintSettings {
   }
 };
 
-// Whose flow is listed and what its code is called, from what is open; the losses go there. Both
-// must outlive the settings; the code may be opened later.
+// Takes the flow and the names of its code from the opened recording, which also collects the
+// losses. Both must outlive the settings; the code may be opened later.
 void Connect(PrintSettings& settings, OpenedRecording& opened, RecordedNames& names);
 
 }  // namespace flowback::cli

@@ -180,7 +180,7 @@ Status UnderstandLocks(const CLI::App&, LockWords& words) {
   return {};
 }
 
-// Waiting for too long goes before losses, which --strict tells of by its status.
+// Waiting for too long goes before losses, which --strict reports by its status.
 int RunLocksJob(const LockWords& words) {
   bool is_over = false;
   const int status = RunReadingJob<LocksJob>(words.reader, words, &is_over);

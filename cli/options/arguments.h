@@ -19,7 +19,7 @@ namespace flowback::cli {
 // the help or the usage message has been printed.
 std::optional<int> Parse(CLI::App& app, const Arguments& arguments);
 
-// The same of a line that somebody is still typing: nothing is printed. False: it can't be parsed.
+// Parses an unfinished line without printing anything. False: it cannot be parsed.
 bool ParseQuietly(CLI::App& app, const Arguments& arguments);
 
 // An option that may be repeated and takes exactly one word each time.

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A command's help, on the terminal and as a manual page, from the options as they are declared
-// and cli/options/option_words.def. Both have one source, so that neither can lack what the other
-// tells.
+// A command's help, on the terminal and as a manual page, from the options as they are declared and
+// cli/options/option_words.def. Both have one source, so that neither can lack a part of the other.
 #pragma once
 
 #include <cstddef>

@@ -96,7 +96,7 @@ Status PackJob::Run(Output& output) {
   return {};
 }
 
-// What has been packed is told where the bundle is not.
+// Prints the packed files to the stream that the bundle does not use.
 Status PackJob::JudgeResult() {
   for (const std::string& problem : files_.problems) Warn("not packed: " + problem);
   report_.input = opened_.InputName();

@@ -29,7 +29,7 @@ class QueryJob final : public ReadingJob {
   // Runs the statements of a text. Errors: those of the first one that fails, with its place.
   Status RunText(const std::string& sql, Output& output);
   Status RunOne(Query& query, Output& output);
-  // Asks for statements until the person ends the input; what fails is told and does not end it.
+  // Asks for statements until the person ends the input; failures are printed and do not end it.
   Status AskForText(Output& output);
 
   const QueryOptions& options_;

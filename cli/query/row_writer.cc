@@ -118,7 +118,7 @@ class JsonWriter final : public RowWriter {
   bool is_first_ = true;
 };
 
-// The first rows decide how wide the columns are. What is wider behind them is printed whole.
+// The first rows decide how wide the columns are. Wider cells in later rows are printed whole.
 class BoxWriter final : public RowWriter {
  public:
   BoxWriter(const std::vector<std::string>& names, TextSink& sink) : sink_(sink) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Inputs that another process cuts while they are read (flowback/base/mapped_file.h).
 //
-// A handler for SIGBUS maps zeros in the place of what is gone and notes where that was, so the
-// reader goes on, over bytes that never were there. Nothing that it makes of them is told: before
-// text leaves (Output::CheckWith) CheckUncut says whether all that was read until then was there.
-// What a command prints at its end is told whole or not at all; of a listing, what went out before.
+// A handler for SIGBUS maps zeros in place of the missing pages and notes their place, so the
+// reader goes on, over bytes that never existed. Results from them are not printed: before text
+// leaves (Output::CheckWith) CheckUncut says whether all that was read until then was there. Output
+// at a command's end is printed whole or not at all; of a listing, what went out before.
 #pragma once
 
 #include "flowback/base/error.h"

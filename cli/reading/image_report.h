@@ -16,7 +16,7 @@ struct ReaderOptions;  // cli/reading/reader_options.h
 // images that are missing where something ran; of given images that were of no use, and of images
 // that the trace contradicts.
 void WarnOfImages(const ImageTally& tally, const RecordingCode& code, const ReaderOptions& options);
-// Says the same of given and contradicted images in their `problem`, for `info`.
+// Sets the `problem` of given and contradicted images, for `info`.
 void MarkImages(const ImageTally& tally, const RecordingCode& code, const ReaderOptions& options,
                 std::vector<ImageStatus>& images);
 

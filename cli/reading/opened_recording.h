@@ -44,7 +44,7 @@ class OpenedRecording : public Session {
 
   // Ends the work. It warns of what was lost and of images that are missing or are likely the wrong
   // ones, keeps what decoding found out, and calls `judge_result`. Returns the exit status.
-  // `status` tells how the work went; the error of one that failed is reported.
+  // `status` is the outcome of the work; the error of one that failed is reported.
   struct EndSteps {
     std::function<void()> keep_more = {};  // for later commands, as Session::Keep calls it
     std::function<void()> tell_how = {};   // what --verbose asks for

@@ -156,7 +156,7 @@ Status CheckFolder(const std::string& option, const std::string& path) {
                   .Remedy(fmt::format("check DIR in {} DIR, or leave it out", option)));
 }
 
-// What can't be opened is told where it is read.
+// A file that cannot be opened is reported by its reader.
 Status CheckKallsyms(const std::string& path) {
   std::error_code ignored;
   if (path.empty() || !std::filesystem::is_regular_file(path, ignored)) return {};

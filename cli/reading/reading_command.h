@@ -16,8 +16,7 @@
 
 namespace flowback::cli {
 
-// What one command adds to the way that all share. `Options` has a member `reader`, the
-// ReaderOptions.
+// One command's additions to the common way. `Options` has a member `reader`, the ReaderOptions.
 template <class Options>
 struct ReadingCommand {
   const char* name = nullptr;

@@ -35,7 +35,7 @@ Status ReadingJob::OpenOutput(std::optional<Output>& output, OutputOwner owner) 
   return {};
 }
 
-// Who closed the output wants to know no more.
+// A reader that closed the output needs no more.
 Status ReadingJob::AddLosses(Output& output) {
   if (MeetsAllLosses() || !opened_.has_inputs() || output.closed()) return {};
   opened_.inputs().set_times(false);

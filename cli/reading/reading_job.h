@@ -37,8 +37,8 @@ class ReadingJob {
   // The steps of opening (opened_recording.h), with the command's own between them. Errors: what
   // keeps it from the work, before anything is written.
   virtual Status Prepare() = 0;
-  // What is done before there is an output, which is then not replaced. Errors: what keeps it from
-  // writing anything; under --strict what was lost is the exit status.
+  // Does the work before the output exists; after an error the output is not replaced. Errors: any
+  // reason for not writing; under --strict losses are in the exit status.
   virtual Status Gather() { return {}; }
   // Where it writes; empty: where the options say.
   virtual std::string OutputPath() const { return {}; }

@@ -46,7 +46,8 @@ void WarnOfModes(const RecordingCode& code, const std::string& file) {
          "modes itself"});
 }
 
-// An emulating recorder sees one thread at a time, and LLDB's bundles are by thread or tell.
+// An emulating recorder sees one thread at a time, and LLDB's bundles are by thread or name the
+// threads.
 std::string_view SwitchRemedy(const Recording& recording) {
   if (recording.machine.emulated || recording.format.starts_with("LLDB")) return "";
   return "record with --switch-events";

@@ -17,8 +17,7 @@
 
 namespace flowback::cli {
 
-// Errors: kUnsupported where the trace is of samples, which do not tell what `command` is asked
-// for.
+// Errors: kUnsupported where the trace is of samples, which lack the facts that `command` reports.
 Status CheckNoSamples(const Recording& recording, const TraceSource& source,
                       std::string_view command);
 

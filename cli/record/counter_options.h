@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What is counted beside the trace, as options say it.
+// Options of the counters beside the trace.
 #pragma once
 
 #include <CLI/CLI.hpp>

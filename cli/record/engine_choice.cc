@@ -39,7 +39,7 @@ bool CanEmulateBranches(const RecordOptions& options) {
          !options.events.all_cpus && options.events.cpus.empty();
 }
 
-// Of the kernel's events; "" when nothing asks for them.
+// Returns the engine of the kernel's events; "" when no option asks for them.
 std::string ChooseByEvents(const RecordOptions& options, bool suits_hardware,
                            const HostFacts& host) {
   const bool arm = host.vendor.starts_with("ARM");
@@ -82,7 +82,7 @@ std::string WhyStepped(const std::vector<std::string>& command) {
   return {};
 }
 
-// What is taken here every time is told only who asks.
+// Prints the usual choice of this machine only on request.
 std::string ChooseAutomatically(const RecordOptions& options) {
   if (options.target.runs_already()) {
     if (IsVerbose())

@@ -13,8 +13,7 @@ namespace flowback::cli {
 std::string EngineNames();
 
 // `word` is what --engine says; `suits_hardware`: all the options are such that tracing hardware
-// can follow. Tells the user what "auto" took, where that is not what it takes here every time.
-// Errors: kUsage.
+// can follow. Prints the choice of "auto" if it is not this machine's usual one. Errors: kUsage.
 Result<std::string> ChooseEngine(const std::string& word, const RecordOptions& options,
                                  bool suits_hardware);
 

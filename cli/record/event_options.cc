@@ -88,7 +88,7 @@ Status CheckKernelCode(const RecordOptions& options) {
   return {};
 }
 
-// Each is of the event before it: the order of the options tells which.
+// Each filter belongs to the event before it in the order of the options.
 void UnderstandFilters(const EventWords& words, const CLI::App& app, RecordOptions& options) {
   size_t events = 0, filters = 0;
   for (const CLI::Option* option : app.parse_order()) {

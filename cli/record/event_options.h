@@ -16,7 +16,7 @@ struct EventWords {
   std::vector<std::string> filters;
   const CLI::Option* aux_samples = nullptr;
   bool frame_pointers = false;
-  bool excludes_recorder = false;  // of which event, the order of options tells
+  bool excludes_recorder = false;  // the order of options names the event
   const CLI::Option* switches = nullptr;
 
   // Only the latest trace is kept, though -S does not say so: once UnderstandEventOptions ran.

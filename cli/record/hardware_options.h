@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a user of perf may type that software can't record: known, so that the refusal can tell what
-// works instead.
+// Options of perf that software cannot follow. They are known, so that the refusal can name an
+// alternative.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -19,7 +19,7 @@ Status RefuseHardwareOptions(const CLI::App& app);
 // What help says of the options of the kernel's events, which emulating and stepping refuse.
 std::string RefusedOptions();
 
-// The same of those that engines of the kernel's events follow, for an engine that is none.
+// Refuses options that only engines of the kernel's events follow, for another engine.
 Status RefuseEventOptions(const CLI::App& app);
 
 }  // namespace flowback::cli

@@ -57,7 +57,7 @@ Result<pid_t> Start(const std::vector<std::string>& command, int input) {
   return pid;
 }
 
-// Whether the child ended in time. Where the kernel can't tell (before 5.3), there is no limit.
+// Whether the child ended in time. Kernels before 5.3 cannot say, so there is no limit.
 bool EndsWithin(pid_t pid, std::chrono::nanoseconds limit) {
   const Descriptor child(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
   if (*child < 0) return true;

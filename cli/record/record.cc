@@ -346,7 +346,7 @@ int Execute(const RecordWords& words, RecordOptions& options, const CLI::App& ap
   const Result<RecordSummary> summary = RecordWithProgress(options);
   if (!summary) return RecordFailure(summary.error(), has_command, words.json);
   int status = has_command ? CommandStatus(summary->command_status) : kDone;
-  // What was asked for is not there: no result of the program's.
+  // A watched function was not found: the status is not the program's.
   const auto& watched = options.watched;
   if ((!watched.from.empty() && summary->from_places.empty()) ||
       (!watched.until.empty() && summary->until_places.empty()))

@@ -14,8 +14,8 @@ namespace flowback::cli {
 // FIFO is opened for reading. Errors: kUsage, kPermission, kSystem.
 Status OpenOutputPipe(RecordOptions& options, bool json);
 
-// What is at the output's name makes way for the recording, as NAME.old; what is no recording does
-// so only where `force` says that this is meant. Errors: kUsage.
+// Moves an older recording of the output's name to NAME.old; another file only with `force`.
+// Errors: kUsage.
 Status CheckOlderFile(const RecordOptions& options, bool force);
 
 // A file that is opened must not get the number of a standard stream that the caller has closed:

@@ -15,7 +15,7 @@ namespace flowback::cli {
 // "recording: 12 s, 3.4 MB/s, 705.3 million instructions, 0 lost".
 std::string ProgressText(const RecordProgress& progress, double bytes_per_second);
 
-// What is said at once, while the program runs, on a terminal or not; each thing once.
+// Messages printed at once, while the program runs, on a terminal or not; each once.
 class RecordAnnouncements {
  public:
   RecordAnnouncements() = default;
@@ -23,7 +23,7 @@ class RecordAnnouncements {
       : kills_(options.files.kill_on_failure && !options.target.command.empty()),
         attached_(options.target.command.empty()) {}
 
-  // What is new.
+  // Returns the new messages.
   std::vector<std::string> About(const RecordProgress& progress);
 
  private:
@@ -60,7 +60,7 @@ class RecordProgressLine {
   uint64_t last_bytes_ = 0;
 };
 
-// Record, with that line and what is to be said at once.
+// Records, with that line and these messages.
 Result<RecordSummary> RecordWithProgress(RecordOptions& options);
 
 }  // namespace flowback::cli

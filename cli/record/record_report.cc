@@ -168,7 +168,7 @@ std::string SizeText(uint64_t bytes) {
   return fmt::format("{:.1f} MB", static_cast<double>(bytes) / 1e6);
 }
 
-// What is left of the program when its files have changed.
+// Returns the text about kept files, which remain when the program's files change.
 std::string ImagesText(const RecordSummary& summary, const RecordOptions& options) {
   if (!options.files.keep_images) return {};
   if (options.files.pipe >= 0)
@@ -229,7 +229,7 @@ std::string UnlikeNativeJson(const RecordSummary& summary) {
   return json + "]";
 }
 
-// At once it was said that it failed; this is what has become of it.
+// A message reported the failure at once; this one reports its consequences.
 void TellFailure(const RecordSummary& summary, const RecordOptions& options) {
   std::string program;
   if (!options.target.command.empty())

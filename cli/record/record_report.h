@@ -11,7 +11,7 @@
 
 namespace flowback::cli {
 
-// The program's own status as a shell tells it: 128 + N when signal N ended it.
+// The program's own status as a shell has it: 128 + N when signal N ended it.
 int CommandStatus(int wait_status);
 
 void TellText(const RecordSummary& summary, const RecordOptions& options);

@@ -42,7 +42,7 @@ bool GdbConnection::Receive() {
   const ssize_t size = recv(*client_, bytes.data(), bytes.size(), 0);
   if (size < 0 && errno == EINTR) return true;
   if (size <= 0) {
-    // What has come is still answered.
+    // Requests that have come are still answered.
     gone_ = reader_.size() == 0;
     ended_ = true;
     return !gone_;

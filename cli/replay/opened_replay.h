@@ -60,7 +60,7 @@ class OpenedReplay {
   const ReplayOptions& options_;
   OpenedRecording opened_;
   std::unique_ptr<Decoder> decoder_;
-  std::optional<FlowTimes> times_;  // that making the index told
+  std::optional<FlowTimes> times_;  // known from making the index
   std::optional<FlowIndex> index_;
   std::optional<ReplayedMachine> machine_;
   std::optional<ReplayedStacks> stacks_;

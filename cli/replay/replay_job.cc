@@ -56,7 +56,7 @@ Status ReplayJob::Run() {
   return options_.gdb_server ? RunServer() : RunGdb();
 }
 
-// Of the program that the machine stands in.
+// Returns the mode of the program that the machine stands in.
 CodeMode ReplayJob::Mode() {
   ReplayedMachine& machine = replay_.Input().machine;
   return machine.At(machine.current()).instruction.mode;

@@ -17,7 +17,7 @@ struct ReplayOptions {
   std::optional<std::string> gdb_server;  // a port or a path; "": any port. Empty: gdb is started
   std::string listen;                     // an address other than the machine's own
   bool dap = false;                       // for an editor, on standard input and output
-  std::optional<std::string> dap_server;  // likewise, on a port or at a path
+  std::optional<std::string> dap_server;  // for editors, on a port or at a path
   bool gdb_init = false;
   std::vector<std::string> gdb_words;  // for gdb
 };

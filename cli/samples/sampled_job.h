@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// `flowback stack` of a recording whose samples tell of calls.
+// `flowback stack` of a recording whose samples contain calls.
 #pragma once
 
 #include <memory>

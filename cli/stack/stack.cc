@@ -30,8 +30,8 @@
 namespace flowback::cli {
 namespace {
 
-// Of a stream that several threads share a player decodes each stay from the sync point before it:
-// what it estimates of times may differ by a tick from what the index does, and so could what is
+// If several threads share a stream, a player decodes each stay from the sync point before it: what
+// it estimates of times may differ by a tick from what the index does, and so could what is
 // printed. So such threads are played.
 bool HasOwnStreams(const StreamOwner& owner) {
   return std::ranges::all_of(owner.pieces, IsWholeStream);
@@ -57,7 +57,7 @@ class StackJob final : public ReadingJob {
   Status CheckThreads() const;
   // The owner's thread, by its number in the index; empty: it has no stacks there.
   std::optional<size_t> NumberInIndex(const StreamOwner& owner) const;
-  // What came before an error is told, too.
+  // Stacks before an error are printed, too.
   Status StacksOf(const StreamOwner& owner, Player& player, std::vector<ThreadStack>& stacks);
   Status Show(const StreamOwner& owner, Player& player, Output& output);
   bool IsBehindEnd(const std::vector<ThreadStack>& stacks) const;
@@ -207,7 +207,7 @@ Status StackJob::StacksOf(const StreamOwner& owner, Player& player,
   return played;
 }
 
-// Of one thread: with --all, threads that have ended before are shown as they ended.
+// For one thread: with --all, threads that have ended before are shown as they ended.
 bool StackJob::IsBehindEnd(const std::vector<ThreadStack>& stacks) const {
   return place_.kind == StackPlace::Kind::kInstruction && stacks.size() == 1 &&
          stacks.front().instructions < place_.value;

@@ -7,9 +7,9 @@
 
 namespace flowback::cli {
 
-// Colours text by its lines: headings, behind an empty line, are bold, and what begins with '#',
-// where listings tell of losses, is yellow. Text comes in any pieces; a heading that is cut is left
-// as it is.
+// Colours text by its lines: headings, behind an empty line, are bold, and lines that begin with
+// '#', such as losses in listings, are yellow. Text comes in any pieces; a heading that is cut is
+// left as it is.
 class LineColors {
  public:
   std::string Colored(std::string_view text);
@@ -20,7 +20,7 @@ class LineColors {
   bool in_comment_ = false;
 };
 
-// "flowback: " of a message, and the line that tells a remedy.
+// "flowback: " of a message, and the line with a remedy.
 std::string ColoredMessage(std::string_view text);
 std::string ColoredRemedy(std::string_view text);
 

@@ -38,7 +38,7 @@ Output::Output(Output&& other) noexcept
 Output::~Output() {
   if (fd_ < 0) return;
   WriteOut({});
-  // What was found out before an error is kept, unless it is of an input that has changed.
+  // Results before an error are kept, unless the input has changed.
   if (checked_ && wrote_) Publish();
   if (fd_ > STDERR_FILENO) close(fd_);
 }

@@ -18,7 +18,7 @@ struct EndPlace {
   uint32_t line = 0;
 };
 
-// By what the ends tell of themselves, in their order.
+// Finds the places by the ends' own records, in their order.
 std::vector<EndPlace> FindPlaces(const std::vector<ProcessEnd>& ends);
 // By the recording's code: files of another build are not looked at.
 std::vector<EndPlace> FindPlaces(const Recording& recording, const RecordingCode& code,

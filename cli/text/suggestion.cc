@@ -19,8 +19,8 @@ bool BeginsWith(std::string_view longer, std::string_view shorter) {
   return shorter.size() >= kLeastPrefix && longer.starts_with(shorter);
 }
 
-// Who stopped early meant the longer word. One that goes on behind a known word may rather be
-// another one that is misspelt: "--by-tiem" is "--by-time", not "--by".
+// A word that stops early stands for the longer one. One that goes on behind a known word may
+// rather be another one that is misspelt: "--by-tiem" is "--by-time", not "--by".
 size_t Distance(std::string_view word, std::string_view known) {
   if (BeginsWith(known, word)) return 1;
   const size_t distance = EditDistance(word, known);

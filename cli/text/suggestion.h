@@ -17,7 +17,7 @@ constexpr size_t kMostNamesToCompare = 100'000;
 size_t EditDistance(std::string_view one, std::string_view other);
 
 // The known word that is nearest to `word`, if it is near: at most a third of its letters differ,
-// or one begins with the other. Empty: none is. Of equally near ones, the first.
+// or one begins with the other. Empty: none is near. Returns the first of equally near ones.
 std::string_view NearestWord(std::string_view word, std::span<const std::string> known);
 
 // " (did you mean 'record'?)", or nothing.

@@ -144,7 +144,7 @@ void BeforeMessage() {
 
 std::string WorkProgressText(const std::string& work, uint64_t total, uint64_t done,
                              double seconds) {
-  // libipt does not tell how far it is.
+  // libipt does not report its progress.
   if (done == 0 || seconds <= 0) return fmt::format("{}: {:.0f} s", work, seconds);
   const double share =
       std::min(static_cast<double>(done) / static_cast<double>(std::max<uint64_t>(total, 1)), 1.0);

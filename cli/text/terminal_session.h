@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// How this run talks to the terminal: the pager, colours, the line that tells how far the work is,
-// and how much is said at all. Standard output and error are the process' own, so there is one of
-// it, which main ends. Where neither leads to a terminal, nothing here changes a byte.
+// This run's use of the terminal: pager, colours, progress line, and amount of messages. Standard
+// output and error are the process' own, so there is one of it, which main ends. Where neither
+// leads to a terminal, nothing here changes a byte.
 #pragma once
 
 #include <atomic>

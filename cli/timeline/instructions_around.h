@@ -29,7 +29,7 @@ struct AroundPlan {
 // Returns the columns ip, insn, symbol and source line.
 LineLayout LayoutAround(bool json);
 
-// Of those threads of the index whose flow reaches there; `settings` name the code, and those
+// Prints those threads of the index whose flow reaches there; `settings` name the code, and those
 // columns. Returns how many threads there were.
 size_t PrintInstructionsAround(const AroundPlan& plan, FlowIndex& index,
                                const std::vector<size_t>& threads, const PrintSettings& settings,

@@ -102,7 +102,7 @@ class TimelineJob final : public ReadingJob {
   TimeSpan span_;
   std::optional<uint64_t> at_;
   std::optional<NamedSpike> spike_;      // that --at names
-  std::optional<uint64_t> instruction_;  // likewise
+  std::optional<uint64_t> instruction_;  // set by --at '#N' or spike:N
   std::vector<const ThreadFlow*> flows_;
   std::optional<TimelineSources> sources_;
   std::optional<KeptTimeline> kept_;

@@ -5,7 +5,7 @@
 
 namespace flowback {
 
-// Tiled stacks tell of every call.
+// Tiled stacks contain every call.
 const CallSamples* CallSamplesOf(const TraceConfig& config) {
   const BranchStackConfig& stacks = BranchStackConfigOf(config);
   return stacks.tiled ? nullptr : stacks.calls.get();

@@ -20,7 +20,7 @@ class StackDecoder final : public Decoder {
     flow.ReadTo(input.bytes.size(), consumer);
     return flow.account();
   }
-  // Records tell their times whether or not the code is there.
+  // Records have their times whether or not the code is there.
   Result<FlowSummary> Summarize(const DecodeInput& input) override {
     if (Status status = Check(input); !status) return Fail(status.error());
     StackFlow flow(input, learned_);

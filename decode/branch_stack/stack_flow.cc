@@ -79,7 +79,7 @@ BlockRun StackFlow::RunOf(const CodeBlock& block, const BranchRecord& record) co
   run.lengths = {block.lengths, block.count};
   run.next = block.address + block.size;
   run.tsc = record.told_time();
-  // The sample was taken behind its newest branch. How long ago the others were is not told.
+  // The sample was taken behind its newest branch. The age of the others is unknown.
   if (input_.times) run.bounds = {.lo = 0, .hi = record.told_time()};
   run.last = block.last;
   run.exit = ExitOf(block.last, false);
@@ -180,7 +180,7 @@ std::shared_ptr<const FlowReader::State> StackFlow::FromBytes(Bytes bytes) {
   return std::make_shared<Kept>(at);
 }
 
-// What the records before `at_` tell, the last one first.
+// Finds the place from the records before `at_`, the last one first.
 void StackFlow::FindPlace() {
   place_ = {};
   last_ = {};
@@ -327,7 +327,7 @@ void StackFlow::TellTaken(uint32_t node, const BranchRecord& record, ExecutionCo
   consumer.OnBlock(run);
 }
 
-// What lies ahead of the source executed; that did not.
+// Instructions before the source executed; the source itself did not.
 void StackFlow::TellInterrupt(const BranchRecord& record, ExecutionConsumer& consumer) {
   if (input_.blocks && !input_.only_branches && line_.ahead != 0) {
     BlockRun run = RunOf(graph_->Block(line_.node), record);
@@ -365,7 +365,7 @@ void StackFlow::TellEvent(EventKind kind, uint64_t ip, uint64_t target, const Br
   consumer.OnEvent(event);
 }
 
-// `since`: when what was certain last was told.
+// `since`: the time of the last certain place.
 void StackFlow::TellUnknown(uint64_t from, uint64_t to, uint64_t since, const BranchRecord& record,
                             ExecutionConsumer& consumer) {
   UnknownFlow unknown;

@@ -2,8 +2,8 @@
 // A stream's records and the code become flow.
 //
 // Each record is decoded, padding or lost, as a whole, and together with the code that leads to it
-// from the record before. What is certain at any place follows from the records around it alone, so
-// a state is where it stands:
+// from the record before. The certain facts at any place follow from the records around it alone,
+// so the state is the position:
 //
 //   begins a stack              unknown between, then the branch itself
 //   source not recorded         the flow begins at its target
@@ -53,7 +53,7 @@ class StackFlow final : public FlowReader {
   std::vector<uint8_t> ToBytes(const State& state) const override;
   std::shared_ptr<const State> FromBytes(Bytes bytes) override;
 
-  // Of what has been read, in records. REQUIRES: all of it was read once.
+  // The account of the records read so far. REQUIRES: all of it was read once.
   const ByteAccount& account() const { return account_; }
 
  private:
@@ -65,7 +65,7 @@ class StackFlow final : public FlowReader {
     bool passed = false;   // `ip` is a branch that was not taken: control went on behind it
   };
 
-  // What was certain last, of whatever stack.
+  // The last certain place, of whatever stack.
   struct Last {
     bool known = false;
     uint64_t to = 0;
@@ -77,7 +77,7 @@ class StackFlow final : public FlowReader {
   void PassCompare(const BranchRecord& record);
   [[gnu::always_inline]] void Follow(const BranchRecord& record, ExecutionConsumer& consumer);
   void Walk(const BranchRecord& record, const LineMemo::Key& key, ExecutionConsumer& consumer);
-  // Of a record whose branch was not taken.
+  // Follows a record whose branch was not taken.
   void FollowPassed(const BranchRecord& record, ExecutionConsumer& consumer);
   void TellPassedBranch(const BranchRecord& record, ExecutionConsumer& consumer);
   std::optional<LossCause> ContradictionOf(const BranchRecord& passed) const;
@@ -89,7 +89,7 @@ class StackFlow final : public FlowReader {
   [[gnu::always_inline]] void TellLine(std::span<const uint32_t> passed, uint32_t node,
                                        uint32_t number, const BranchRecord& record,
                                        ExecutionConsumer& consumer);
-  // Those that wait to be told, with DecodeInput::only_branches.
+  // Hands on waiting branches, with DecodeInput::only_branches.
   void TellBranches(ExecutionConsumer& consumer);
   void TellTaken(uint32_t node, const BranchRecord& record, ExecutionConsumer& consumer);
   void TellArrival(const BranchRecord& record, ExecutionConsumer& consumer);
@@ -100,7 +100,7 @@ class StackFlow final : public FlowReader {
                    ExecutionConsumer& consumer);
   void TellEvent(EventKind kind, uint64_t ip, uint64_t target, const BranchRecord& record,
                  ExecutionConsumer& consumer);
-  // `where`: what of the code speaks against the record.
+  // `where`: the place in the code that contradicts the record.
   void Lose(LossCause cause, std::optional<uint64_t> where, const BranchRecord& record,
             ExecutionConsumer& consumer);
   void LoseForTheCode(const BranchRecord& record, ExecutionConsumer& consumer);
@@ -123,7 +123,7 @@ class StackFlow final : public FlowReader {
   Place place_;  // ahead of the record at `at_`
   Last last_;
   std::optional<flow::CodeView> code_;
-  // Of the stack in work; it holds up to `next_change_`, for records of that time.
+  // Code of the current stack; valid up to `next_change_`, for records of that time.
   bool code_is_known_ = false;
   uint64_t code_time_ = 0;
   uint64_t next_change_ = 0;

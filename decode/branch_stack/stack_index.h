@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a stream of branch stacks tells without the code.
+// Facts of a stream of branch stacks that need no code.
 #pragma once
 
 #include <functional>
@@ -23,7 +23,7 @@ void VisitSamples(const Stream& stream, StreamRange range,
                   const std::function<void(const StreamSample&)>& visit);
 // A stack's begin at or before `offset`.
 uint64_t StackBefore(const Stream& stream, uint64_t offset);
-// Of the first record at or behind `offset`, up to `end`, that has one; 0: none has.
+// Returns the time of the first record from `offset` up to `end` that has one; 0: none has.
 uint64_t FirstTime(const Stream& stream, uint64_t offset, uint64_t end);
 TscInterval Times(const Stream& stream);
 

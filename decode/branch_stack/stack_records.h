@@ -32,7 +32,7 @@ class StackRecords {
  private:
   static constexpr size_t kRecords = 256;
 
-  // With the record before it. Who goes backward finds those before that, too.
+  // Loads the record with the one before it, and earlier ones for readers that go backward.
   [[gnu::noinline]] void Load(uint64_t offset) {
     constexpr uint64_t kBytes = kRecords * kBranchRecordSize;
     const bool backward = size_ != 0 && offset < begin_;

@@ -19,7 +19,7 @@
 
 namespace flowback {
 
-// What only a full decoder could tell. Length 0: no instruction.
+// Facts that need a full decoder. Length 0: no instruction.
 struct UncommonInstruction {
   Instruction instruction;
   bool lasting = true;  // as StaticBlock's
@@ -125,7 +125,7 @@ class BlockCache {
   std::mutex mutex_;                       // guards all below, and stores to the tables
   std::shared_ptr<const DiskCache> disk_;  // null: none
   std::string name_;
-  // By mode and offset: what only a full decoder could tell.
+  // By mode and offset: instructions that need a full decoder.
   std::array<std::unordered_map<uint64_t, UncommonInstruction>, kCodeModes.size()> uncommon_;
   std::vector<std::unique_ptr<uint8_t[]>> length_slabs_;
   size_t lengths_left_ = 0;  // in the newest slab

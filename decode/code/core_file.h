@@ -15,8 +15,8 @@
 
 namespace flowback {
 
-// Memory that was mapped. What of it the kernel wrote into the dump is `bytes`: all, its beginning,
-// or nothing; text that a file holds is usually left out.
+// Memory that was mapped. `bytes` is the part that the kernel wrote into the dump: all, its
+// beginning, or nothing; text that a file holds is usually left out.
 struct CoreSegment {
   uint64_t address = 0;
   uint64_t size = 0;  // in memory
@@ -39,12 +39,12 @@ struct CoreFile {
   int32_t pid = -1;                   // the process; -1: no NT_PRPSINFO note
   std::vector<int32_t> tids;          // its threads, from the NT_PRSTATUS notes
   std::string comm;                   // its name
-  uint64_t vdso = 0;                  // where the vDSO's ELF header is; 0: not told
+  uint64_t vdso = 0;                  // where the vDSO's ELF header is; 0: unknown
   std::vector<CoreSegment> segments;  // by address
   std::vector<CoreMappedFile> files;  // by address
-  // Of a kernel's memory, from its VMCOREINFO note.
+  // For a kernel's memory, from its VMCOREINFO note.
   BuildId kernel_build_id;
-  uint64_t kernel_text = 0;  // the address of its symbol _stext; 0: not told
+  uint64_t kernel_text = 0;  // the address of its symbol _stext; 0: unknown
 
   // The memory that has `address`; null when none was mapped.
   const CoreSegment* SegmentAt(uint64_t address) const;
@@ -63,8 +63,8 @@ struct CoreFile {
 // there is one, for anything but a whole core dump of a process of 64-bit or 32-bit x86 or AArch64.
 Result<CoreFile> ReadCore(Bytes bytes, const std::string& name);
 
-// The same for the beginning of a file that can't be mapped (/proc/kcore): headers and notes, while
-// of the segments only places and sizes are told.
+// Reads the beginning of a file that cannot be mapped (/proc/kcore): headers, notes, and the
+// segments' places and sizes.
 Result<CoreFile> ReadCoreHeaders(Bytes beginning, const std::string& name);
 
 // Calls visit for each note in a range of ELF notes; one that is cut has what there is of it.

@@ -29,7 +29,8 @@ struct CoreLayout {
   std::string_view counter{};  // the names of some of them
   std::string_view stack_pointer{};
   std::string_view flags{};
-  // Of the register where the thread's own data is. Not all dumps of 32-bit x86 have it.
+  // Name of the register with the place of the thread's own data. Not all dumps of 32-bit x86 have
+  // it.
   std::string_view thread_pointer{};
 };
 
@@ -49,7 +50,7 @@ std::optional<uint64_t> CoreNumber(Bytes bytes, uint64_t offset, size_t size);
 // The headers of a file of either class, as of 64 bits. Empty: the file ends before.
 std::optional<Elf64_Ehdr> CoreHeader(Bytes core);
 // How many program headers there are. With more than the ELF header has room for, the first section
-// header tells, and the ELF header has kCountElsewhere. Empty: the file ends before.
+// header has the number, and the ELF header has kCountElsewhere. Empty: the file ends before.
 constexpr uint16_t kCountElsewhere = PN_XNUM;
 std::optional<uint64_t> CoreProgramCount(Bytes core);
 std::optional<Elf64_Phdr> CoreProgram(Bytes core, uint64_t offset, bool is_32);

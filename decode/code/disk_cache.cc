@@ -31,9 +31,8 @@ constexpr std::string_view kSuffix = ".cache";
 constexpr std::string_view kUnfinished = "new-";  // names of files that are being written
 constexpr time_t kHour = 3600;
 
-// What a file begins with, written as it lies in memory: if it was written with another order of
-// bytes than this machine's, the magic number tells. A file whose length or checksum is not what
-// the header says is damaged.
+// The first bytes of a file, written as in memory: the magic number shows whether another byte
+// order wrote it. A file whose length or checksum is not what the header says is damaged.
 struct Header {
   static constexpr uint64_t kMagic = 0x656863616362'6c66;
 

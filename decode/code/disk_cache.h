@@ -60,7 +60,7 @@ class DiskCache {
   DiskCache(DiskCacheSettings settings, uint64_t version)
       : settings_(std::move(settings)), version_(version) {}
 
-  // What was kept under `name`, which is a file's name; null when there is nothing.
+  // Returns the bytes kept under `name`, a file's name; null when there are none.
   std::unique_ptr<const CachedBytes> Load(const std::string& name) const;
   // Whether a file could be kept; makes the folder where there is none.
   bool MayStore() const;

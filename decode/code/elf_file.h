@@ -36,7 +36,7 @@ struct ElfFile {
   uint64_t promised_end = 0;
   bool only_debug_info = false;  // a file made by `objcopy --only-keep-debug` and the like
 
-  // Of its code. Empty: of an instruction set that is not read.
+  // The mode of its code. Empty: its instruction set is not supported.
   std::optional<CodeMode> code_mode() const;
   // Why its code can't be of that set (empty: of whichever) as the rest of a sentence on the file;
   // empty where it can.

@@ -16,7 +16,7 @@ namespace {
 constexpr uint64_t kUpperHalf = uint64_t{1} << 63;  // the kernel's addresses
 constexpr uint64_t kNever = ~uint64_t{0};
 
-// What the records tell of one process, each by time.
+// The records of one process, each by time.
 struct ToldProcess {
   std::vector<uint64_t> programs;  // when each began, also those of later processes of its number
   std::vector<const MmapRecord*> mappings;
@@ -72,7 +72,7 @@ std::map<int32_t, std::vector<LostProgram>> WithChildren(const std::vector<LostP
   std::priority_queue<LostProgram, std::vector<LostProgram>, decltype(later)> open(
       later, std::vector<LostProgram>(lost));
   std::map<int32_t, std::vector<LostProgram>> all;
-  std::set<std::pair<int32_t, uint64_t>> seen;  // process, and the end of what is not told
+  std::set<std::pair<int32_t, uint64_t>> seen;  // process, and the end of the unknown time
   for (; !open.empty(); open.pop()) {
     const LostProgram one = open.top();
     all[one.pid].push_back(one);
@@ -166,7 +166,7 @@ class Rebuilder {
   const AddressSpace& unknown_;
   AddressSpaceHistory history_;
   size_t next_ = 0;      // of lost_
-  uint64_t until_ = 0;   // up to then the records do not tell which program runs
+  uint64_t until_ = 0;   // up to then the records do not say which program runs
   uint64_t latest_ = 0;  // when the program that runs began at the latest
   AddressSpace known_;   // its code, without the kernel's
   size_t mapped_ = 0;    // so many mappings have been looked at

@@ -11,7 +11,7 @@
 
 namespace flowback {
 
-// When a process went on to another program, of which no record tells. Perf nanoseconds.
+// When a process went on to another program without a record. Perf nanoseconds.
 struct LostProgram {
   int32_t pid = -1;
   uint64_t earliest = 0;
@@ -19,9 +19,9 @@ struct LostProgram {
 };
 
 // By pid, the code of these processes, and of the children that they have by fork, without what the
-// program before had mapped: each up to the next program that the records tell of.
+// program before had mapped: each up to the next program in the records.
 //
-//   old program | lost program: what is mapped behind `latest` | program that is told of
+//   old program | lost program: what is mapped behind `latest` | program in the records
 //               earliest
 std::map<int32_t, RecordingCode::History> ForgetPrograms(const Recording& recording,
                                                          const RecordingCode& code,

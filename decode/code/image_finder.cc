@@ -72,7 +72,7 @@ ImageFinder::ImageFinder(const Recording& recording, const ImageSearch& search,
 }
 
 const BuildId& ImageFinder::BuildIdOf(const MmapRecord& record) const {
-  // The recording's list by path may tell of another file that was there.
+  // The recording's list by path may mean another file of that path.
   if (!record.build_id.empty() || kept_.Find(record, {}) != nullptr) return record.build_id;
   if (const auto known = build_ids_.find(record.path); known != build_ids_.end())
     return *known->second;
@@ -162,8 +162,8 @@ void ImageFinder::TryGiven(Search& search) const {
   }
 }
 
-// A copy that was kept for this very mapping is what ran. Whether it has been changed since, its
-// build-id tells, or a hash of all its bytes.
+// A copy that was kept for this very mapping contains the code that ran. Its build-id, or a hash of
+// all its bytes, shows later changes.
 void ImageFinder::TryKept(Search& search, const KeptImage* kept) {
   if (kept == nullptr) return;
   const auto file = store_.Open(kept_.FileOf(kept->name));
@@ -240,9 +240,9 @@ bool ImageFinder::Fits(const ImageStore::FilePointer& file, Search& search) cons
   return true;
 }
 
-// The places that were looked at, for a message. One or two are all named. Of more, which mostly
-// come from the build-id and mean little to the user, these are named: the last one, which is the
-// recorded path, and those where a file is that can't be read.
+// The places that were looked at, for a message. One or two are all named. If there are more, which
+// mostly come from the build-id, only these are named: the last one, which is the recorded path,
+// and those where a file is that can't be read.
 std::string ImageFinder::Tried(const std::vector<std::string>& looked_for) {
   if (looked_for.empty()) return "nowhere to look";
   std::string tried;

@@ -5,10 +5,11 @@
 // its words separated by spaces:
 //   flowback-images 1
 //   image NAME SIZE HASH BUILD-ID|- PATH     a file, and the path it was mapped from
-//   mapped NAME TIME PID ADDRESS             of one without a build-id: a mapping that it was
+//   mapped NAME TIME PID ADDRESS             for a file without a build-id: its mapping
 //   names NAME PID CLOCK-OFFSET|-            names that the process gave to code it made
-// A PATH's bytes other than printable ones are written %XX. What has a build-id is known by that;
-// anything else by the mapping's record, which no other recording has, by size and by hash.
+// A PATH's bytes other than printable ones are written %XX. A file with a build-id
+// is known by that; any other file by the mapping's record, which no other recording has, by size
+// and by hash.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +33,7 @@ inline constexpr const char* kImagesIndex = "index";
 // The text with its bytes other than printable ones, and %, written %XX.
 std::string EscapedName(std::string_view text);
 
-// Of a file's content, a part of any size at a time. Not proof against what is made to collide.
+// Hashes a file's content, a part of any size at a time. Not collision-resistant.
 class ImageHash {
  public:
   void Add(Bytes bytes);
@@ -66,7 +67,7 @@ struct KeptMapping {
   std::string Line() const;
 };
 
-// A file of names, in a format that its content tells.
+// A file of names, in a format that its content shows.
 struct KeptNames {
   std::string name;
   int32_t pid = -1;
@@ -86,8 +87,8 @@ class KeptImages {
   // Nothing where there is no index beside the recording. Lines that can't be understood, as a
   // later version may write, are passed over; of a huge index the beginning is read.
   static KeptImages Of(const std::string& recording);
-  // Those of a recording that is open: also where its path is that of a bundle, beside the file or
-  // the folder that it was read from.
+  // Finds the images of an open recording: also where its path is that of a bundle, beside the file
+  // or the folder that it was read from.
   static KeptImages Of(const Recording& recording);
 
   // The file that the mapping was; null: none. Its content is not looked at.

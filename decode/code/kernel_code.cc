@@ -45,7 +45,8 @@ std::string NameOf(std::string_view path) {
 
 bool IsModule(std::string_view path) { return !path.starts_with(kKernelMap); }
 
-// Of a virtual machine's kernel ("[guest.kernel.kallsyms]"), whose memory is not this one's.
+// Returns whether the path belongs to a virtual machine's kernel ("[guest.kernel.kallsyms]"), which
+// has memory of its own.
 bool IsGuests(std::string_view path) { return path.starts_with("[guest."); }
 
 BuildId RecordedBuildId(const Recording& recording) {
@@ -73,7 +74,7 @@ bool Exists(const std::string& path) {
   return file.has_value();
 }
 
-// Where the code comes from, and what can be said of it.
+// The source of the code, and its problem.
 struct Source {
   std::optional<KernelMemory> memory;
   Verification verification = Verification::kGiven;
@@ -155,8 +156,8 @@ class Loader {
     return {};
   }
 
-  // What speaks against addresses from `path`, which has the recorded place's symbol at `there`, 0
-  // for no telling. Empty: nothing that is known.
+  // Returns the objection to addresses from `path`, which has the recorded place's symbol at
+  // `there` (0: unknown). Empty: none.
   std::string Moved(uint64_t there, const std::string& path) const {
     if (place_.address == 0 || there == 0 || there == place_.address) return {};
     return "the recorded kernel's " + place_.symbol + " lay at " + Hex(place_.address) +
@@ -164,7 +165,7 @@ class Loader {
            ": each boot may put the kernel elsewhere (KASLR)";
   }
 
-  // The memory tells of _stext alone. On x86 that is where _text is, too.
+  // The memory contains _stext alone. On x86 that is where _text is, too.
   uint64_t PlaceIn(const KernelMemory& memory) const {
     const bool is_the_same = place_.symbol == "_stext" || recording_.instruction_set == "x86";
     return is_the_same ? memory.text() : 0;
@@ -200,7 +201,7 @@ class Loader {
     source_.now = true;
   }
 
-  // What no range below says more of. Names are known there, too.
+  // Explains all ranges that get no better explanation below. Names are known there, too.
   void ExplainAll() {
     const std::string why = source_.memory ? "not in " + source_.memory->path() : source_.problem;
     code_.Hide(0, kKernelAddresses, -kKernelAddresses,
@@ -239,7 +240,7 @@ class Loader {
   }
 
   void MapRecorded(const MmapRecord& record) {
-    // Older perfs let the kernel's map begin at 0 where they were not told its place.
+    // Older perfs let the kernel's map begin at 0 if they did not know its place.
     const uint64_t begin = std::max(record.address, kKernelAddresses);
     const uint64_t skipped = begin - record.address;
     if (record.size <= skipped) return;
@@ -367,7 +368,7 @@ class Loader {
       return;
     }
     if (IsInCopy(symbol)) return;
-    // Another record of the same time may have told its bytes already.
+    // Another record of the same time may have set its bytes already.
     const CodeMapping* present = code_.now().Find(symbol.address);
     if (present != nullptr && patches_.contains(present->section.get())) return;
     code_.Hide(symbol.time, symbol.address, symbol.size,

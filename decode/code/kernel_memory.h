@@ -25,7 +25,7 @@ class KernelMemory {
   const std::string& path() const { return path_; }
   // The build-id in the file's VMCOREINFO note; empty where it has none.
   const BuildId& build_id() const { return core_.kernel_build_id; }
-  // Where its symbol _stext lies, from the same note; 0: not told.
+  // Where its symbol _stext lies, from the same note; 0: unknown.
   uint64_t text() const { return core_.kernel_text; }
 
   // A part of the memory, as a file of its own: `bytes` from `offset` on are what is at `address`.
@@ -37,7 +37,7 @@ class KernelMemory {
     Bytes bytes;
   };
   // The parts of the range that the file has. Where the file can't be mapped they are read, no more
-  // than kMostRead bytes in all calls; what goes beyond that is told as missing.
+  // than kMostRead bytes in all calls; larger ranges count as missing.
   std::vector<Part> Find(uint64_t address, uint64_t size);
   // The segments that lie in the kernel's half of the addresses and are not the image of all
   // memory: where code can be.

@@ -11,19 +11,19 @@
 
 namespace flowback {
 
-// perf's name for the kernel's own code; behind it stands the symbol that tells its place.
+// perf's name for the kernel's own code; followed by the symbol with its place.
 inline constexpr std::string_view kKernelMap = "[kernel.kallsyms]";
 
 struct KernelPlace {
   std::string symbol;    // whose address it is: "_text", "_stext"
-  uint64_t address = 0;  // 0: not told
+  uint64_t address = 0;  // 0: unknown
 };
 
-// As the recorder told it with the kernel's map ("[kernel.kallsyms]_text", its offset).
+// Returns the place recorded with the kernel's map ("[kernel.kallsyms]_text", its offset).
 KernelPlace RecordedPlace(const Recording& recording);
 
-// Where a list of symbols as in /proc/kallsyms has `symbol`; 0: it does not tell, as for users who
-// may not see the kernel's addresses.
+// Where a list of symbols as in /proc/kallsyms has `symbol`; 0: unknown, as for users who may not
+// see the kernel's addresses.
 uint64_t PlaceInSymbols(const std::string& kallsyms, const std::string& symbol);
 
 }  // namespace flowback

@@ -10,8 +10,8 @@
 
 namespace flowback {
 
-// Tells for each address who owns it: which record. Records are named by their positions in the
-// recording's sideband.
+// Finds the record that owns each address. Records are named by their positions in the recording's
+// sideband.
 class LastMappings {
  public:
   static constexpr size_t kBefore = ~size_t{0};  // nothing recorded: mapped before the recording

@@ -12,8 +12,8 @@ namespace flowback {
 // the user's own, or ones like /tmp, only. False: it is not there.
 bool MakeOwnFolders(const std::string& folder);
 
-// Why what `info` tells of is not the user's alone: another owner, or others may write to it.
-// Empty: it is.
+// Returns why the file of `info` is not the user's alone: it has another owner, or others may write
+// to it. Empty: it is.
 std::string WhyNotOwn(const struct stat& info);
 
 // The same for a folder, which a link may stand for where nobody else made that. Also empty where

@@ -20,7 +20,7 @@ void CopyRange(const AddressSpace& from, uint64_t address, uint64_t size, Addres
 class ProcessCode {
  public:
   // `given` lies under everything else: it shows where nothing usable is recorded. Changes up to
-  // `trace_start` replace without a new epoch, because no trace tells of the time before.
+  // `trace_start` replace without a new epoch, because there is no trace of the time before.
   ProcessCode(std::shared_ptr<const AddressSpace> given, uint64_t trace_start)
       : given_(std::move(given)), trace_start_(trace_start), space_(*given_) {}
 
@@ -35,7 +35,7 @@ class ProcessCode {
   // AddressSpace::Explain.
   void Hide(uint64_t time, uint64_t address, uint64_t size,
             std::shared_ptr<const CodeSection> reason = nullptr);
-  // What is known otherwise of what the last records mapped: it has been there as long as they.
+  // Changes a mapping of the last records by other facts, from the same time on.
   void Amend(const CodeMapping& mapping);
   // A new program: nothing of the old one is left.
   void Exec(uint64_t time);
@@ -46,7 +46,7 @@ class ProcessCode {
   // Records were lost, mappings of this program among them perhaps.
   void LoseRecords() { lost_ = true; }
 
-  // What is there now.
+  // Returns the current mappings.
   const AddressSpace& now() const { return space_; }
   // REQUIRES: nothing is called after it.
   std::shared_ptr<const AddressSpaceHistory> Finish();

@@ -60,7 +60,7 @@ bool HasSameBytes(const CodeMapping& memory, const CodeMapping& text, uint64_t& 
                             BytesIn(text));
 }
 
-// What of a page no file had.
+// Adds the parts of a page that no file had.
 void AddRest(const CodeMapping& page, const std::vector<CodeMapping>& text,
              std::vector<CodeMapping>& own) {
   uint64_t at = page.address;

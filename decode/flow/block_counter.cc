@@ -43,7 +43,7 @@ BlockCounts BlockCounter::TakeOf(const BlockGraph& graph, Counts& counts) {
                           .count = block.count,
                           .exit = ExitOf(block.last, step.taken()),
                           .times = counts.steps[step.value]});
-    // The code alone tells where a direct call leads.
+    // The code alone contains a direct call's target.
     if (block.last == InstructionClass::kCall && step.taken())
       taken.targets.push_back({.branch = graph.info(step.number()).LastAddress(),
                                .kind = block.last,

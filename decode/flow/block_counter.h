@@ -19,7 +19,7 @@ namespace flowback::flow {
 // The graphs must outlive it.
 class BlockCounter {
  public:
-  // What is added from now on is of this graph.
+  // Adds to this graph from now on.
   void Use(BlockGraph& graph) {
     if (&graph != graph_) Select(graph);
   }
@@ -35,11 +35,11 @@ class BlockCounter {
   void AddOther(uint32_t block, unsigned count, BlockExit exit) {
     ++counts_->others[{block, static_cast<uint16_t>(count), exit}];
   }
-  // Of a branch whose code alone does not tell where it leads, or that ended the traced part.
+  // For branches whose target is not in the code, or that ended the traced part.
   void AddTarget(uint32_t block, uint64_t address, uint64_t times) {
     counts_->targets[{block, address}] += times;
   }
-  // What has been counted since the last time, by graph.
+  // Returns the counts since the last call, by graph.
   std::vector<BlockCounts> Take();
   void Clear();
 

@@ -42,7 +42,7 @@ NodeKind KindOf(const StaticBlock& block) {
   return NodeKind::kGoto;
 }
 
-// So a step tells its block's in a byte.
+// So a step has its block's count in a byte.
 static_assert(StaticBlock::kMaxInstructions <= StepCount::kMost);
 
 // The digest part of a block whose instruction lengths are known.

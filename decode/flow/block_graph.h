@@ -40,7 +40,7 @@ enum class NodeKind : uint8_t {
   kBadInstruction,  // the bytes here are no instruction; no instructions
 };
 
-// Whether code alone tells where the walk goes on.
+// Whether the code alone determines the next place.
 constexpr bool NeedsNoPacket(NodeKind kind) {
   return kind >= NodeKind::kGoto && kind <= NodeKind::kSpecial;
 }
@@ -70,7 +70,8 @@ struct NodeInfo {
   // How many instructions lie before the one at `ip`. 0 where no instruction begins at `ip`, and
   // also where the first one does.
   unsigned InstructionsBefore(uint64_t ip) const;
-  // Of the instruction behind the first `count`. REQUIRES: there are more than those.
+  // Returns the address of the instruction after the first `count`. REQUIRES: there are more than
+  // those.
   uint64_t AddressOf(unsigned count) const;
   // Whether an instruction begins at `ip`.
   bool HasInstruction(uint64_t ip) const { return ip == address || InstructionsBefore(ip) != 0; }
@@ -113,8 +114,8 @@ class BlockGraph {
   // all nodes passed, so that each is looked at a few times at most. Nothing else in a walk can be
   // endless.
   bool Terminates(uint32_t id);
-  // Whether code that needs no packet leads from node `id` to one that `is_it` says yes to. What is
-  // looked for may lie in a cycle, so being endless is no reason to end; `most` blocks are.
+  // Whether code that needs no packet leads from node `id` to one that `is_it` says yes to. The
+  // node may lie in a cycle, so being endless is no reason to end; `most` blocks are.
   template <class Predicate>
   bool Meets(uint32_t id, Predicate is_it, unsigned most = kMaxWalk) {
     for (unsigned blocks = 0; blocks <= most; ++blocks) {
@@ -136,7 +137,7 @@ class BlockGraph {
     bool calls = false;         // it makes calls, and so leaves more of them at every turn
   };
   // The round that leads from the first instruction of `id` back to it. None where a packet may
-  // bind to an instruction on the way: it then tells each round.
+  // bind to an instruction on the way: it then proves each round.
   Round RoundFrom(uint32_t id);
   // How many instructions there are from the begin of `id` to the end of the first block that needs
   // a packet. REQUIRES: a walk comes to one.

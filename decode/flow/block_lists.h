@@ -23,7 +23,7 @@ class BlockLists {
   // Copying may write so many steps behind the list's end.
   static constexpr unsigned kSpill = 16;
 
-  // Of a path: its steps up to the first one that took a packet, and their instructions. 0 steps:
+  // The steps of a path up to the first one that took a packet, and their instructions. 0 steps:
   // none did.
   struct Lead {
     uint16_t steps = 0;
@@ -50,7 +50,7 @@ class BlockLists {
   [[gnu::always_inline]] unsigned Copy(Ref list, BlockStep* to) const {
     return CopyOf<kAtOnce>(steps_, list, to);
   }
-  // The same of their counts.
+  // Copies their counts in the same way.
   template <unsigned kAtOnce>
   [[gnu::always_inline]] unsigned CopyCounts(Ref list, StepCount* to) const {
     return CopyOf<kAtOnce>(counts_, list, to);

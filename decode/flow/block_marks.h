@@ -16,7 +16,7 @@ namespace flowback::flow {
 // The graphs must outlive it.
 class BlockMarks {
  public:
-  // What is added from now on is of this graph, in which all of it is.
+  // Adds to this graph from now on; all marks are in it.
   void Use(BlockGraph& graph) {
     if (&graph != graph_) Select(graph);
     const size_t blocks = graph.size();

@@ -44,7 +44,7 @@ bool CodeView::AdvanceFor(uint64_t address) {
   if (current_ + 1 >= history_->epochs.size()) return false;
   if (Epoch().space->WhyNothing(address) != nullptr) return false;
   const AddressSpaceHistory::Epoch& next = history_->epochs[current_ + 1];
-  // What is not mapped here may have been: the next epoch's code need not be what ran.
+  // Lost records may have mapped other code here: the next epoch's code need not have run.
   if (next.records_lost || next.space->Find(address) == nullptr) return false;
   ++current_;
   return true;

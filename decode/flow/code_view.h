@@ -55,7 +55,7 @@ class CodeView {
   // history goes by. Never backwards. Without `programs` it stops ahead of the next program that
   // execve started. Returns whether the address space changed.
   bool Advance(uint64_t time, uint64_t instructions, bool programs = true);
-  // Returns when the next program begins, in nanoseconds; empty: the records tell of none.
+  // Returns when the next program begins, in nanoseconds; empty: the records have none.
   std::optional<uint64_t> NextProgram();
   // Where nothing is mapped at `address` now, but will be in the next epoch: moves on to that. The
   // time that is known from the trace lags behind the kernel's by the distance between two timing

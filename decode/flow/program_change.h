@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Whether the trace itself leaves room for an execve since the place at hand was last certain.
 //
-// The kernel's records tell when a process went on to another program, but the trace's clock may be
-// wrong: one flipped bit in an MTC or CYC packet moves it by seconds. Decoding by the clock alone
-// would then read the flow of the old program with the new one's code. But a program does not
+// The kernel's records contain when a process went on to another program, but the trace's clock may
+// be wrong: one flipped bit in an MTC or CYC packet moves it by seconds. Decoding by the clock
+// alone would then read the flow of the old program with the new one's code. But a program does not
 // change unseen: its thread makes a system call and goes on elsewhere than behind it, or the
-// kernel's own trace tells of other page tables, or packets were lost.
+// kernel's own trace shows other page tables, or packets were lost.
 //
 //   old program: SYSCALL | tracing is off | TIP.PGE behind the SYSCALL: the same program goes on
 //                SYSCALL | tracing is off | TIP.PGE elsewhere: it may be another program

@@ -29,7 +29,7 @@ class StepBuffer {
     *counts_end() = StepCount::Of(count);
     ++end_;
   }
-  // Who writes steps behind end() writes as many counts behind counts_end(), if they are asked for.
+  // A writer of steps at end() also writes as many counts at counts_end(), if they are wanted.
   BlockStep* end() { return end_; }
   StepCount* counts_end() { return counts_.data() + (end_ - steps_.data()); }
   void set_end(BlockStep* end) { end_ = end; }

@@ -13,7 +13,7 @@ bool Classify(Bytes code, CodeMode mode, Instruction& out);
 // The short way, by which Classify goes first. False also where the instruction is none of the
 // common forms that it knows, or `code` is shorter than an instruction may be.
 bool ClassifyCommonForm(Bytes code, CodeMode mode, Instruction& out);
-// The long way. `needed_llvm`, where wanted, tells whether the answer depends on libLLVM being
+// The long way. `needed_llvm`, if not null, is set to whether the answer depends on libLLVM being
 // installed.
 bool ClassifyAnyForm(Bytes code, CodeMode mode, Instruction& out, bool* needed_llvm = nullptr);
 // Changes with the libraries that classify what has no common form.

@@ -47,8 +47,8 @@ struct Computation {
   uint32_t writes = 0;  // registers whose value may be another one afterwards, as bits
 };
 
-// Of the instruction at the start of `code`, which is at `address`. Nothing where it is not known
-// how the instruction set computes; `writes` is then all registers. Thread-safe.
+// Returns the computation of the instruction at the start of `code`, which is at `address`. Empty
+// for instruction sets that are not supported; `writes` is then all registers. Thread-safe.
 Computation ComputationOf(Bytes code, uint64_t address, CodeMode mode);
 
 }  // namespace flowback

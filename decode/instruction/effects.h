@@ -125,7 +125,7 @@ enum class StepKind : uint8_t {
   kIndirectJump,  // a jump, call or return to a
   kCall,          // control enters a function
   kReturn,        // control leaves a function
-  kPause,         // the processor is told that the code waits
+  kPause,         // a hint to the processor that the code waits
   kClock,         // to <- the time
   kRandom,        // to <- a random number, or what a device answers
   kSystemCall,    // with the number a; to <- the result
@@ -157,7 +157,7 @@ struct InstructionEffects {
 // instruction is known there, or nothing of its instruction set. Thread-safe.
 bool EffectsOf(Bytes code, uint64_t address, CodeMode mode, InstructionEffects& effects);
 
-// What of an instruction alone tells whether it can be in a loop that waits.
+// Properties of a single instruction that decide whether it can be in a loop that waits.
 struct MemoryTraits {
   uint8_t length = 0;
   bool stores = false;  // to memory that is not reached by the stack or the frame pointer, other

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a block of code does to the stack beside the usual: what tells a switch of stacks from a
-// return, and a jump that is written as a return from one.
+// Unusual stack operations of a block: they distinguish a switch of stacks from a return, and a
+// jump written as a return.
 #pragma once
 
 #include <cstdint>
@@ -33,8 +33,8 @@ struct StackUse {
   static constexpr uint8_t kFromMemory = 0xff;
 };
 
-// Of the instructions with those lengths; `code` begins with the first. Nothing where it is not
-// known how the instruction set does such things. Thread-safe.
+// Returns the use by the instructions with those lengths; `code` begins with the first. Empty for
+// instruction sets that are not supported. Thread-safe.
 StackUse StackUseOf(Bytes code, std::span<const uint8_t> lengths, CodeMode mode);
 
 // An address that a block computes from its own place, or contains as a constant.

@@ -11,7 +11,7 @@ namespace flowback {
 
 inline constexpr StepOperand kFlagsOperand = RegisterOperand(step_register::kFlags, 64);
 
-// Loads and stores count bytes. What is larger than a register saves the processor's state.
+// Loads and stores count bytes. Operands larger than a register are the processor's saved state.
 constexpr uint8_t BytesOf(unsigned bits) { return static_cast<uint8_t>(std::min(bits / 8, 255U)); }
 
 class StepList {

@@ -14,7 +14,7 @@ constexpr uint64_t LowBits(uint64_t value, unsigned bits) {
   return bits >= kWordBits ? value : value & ((uint64_t{1} << bits) - 1);
 }
 
-// `of` tells the whole value of a register's operand. Empty: it is not known.
+// `of` returns the whole value of a register's operand. Empty: it is not known.
 template <class RegisterValue>
 std::optional<uint64_t> StepValue(const StepOperand& operand, const RegisterValue& of) {
   if (operand.kind == StepOperand::Kind::kConstant) return operand.constant;

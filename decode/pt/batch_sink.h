@@ -66,7 +66,7 @@ class BatchSink : public TellingSink<BatchSink<Receiver>, Receiver> {
 
   // The flow so far.
   void TellFlow() { Close(); }
-  // REQUIRES: the flow has been told.
+  // REQUIRES: the flow has been handed on.
   State Save() const { return {open_, this->stay()}; }
   void Restore(const State& state) {
     open_ = state.open;
@@ -212,14 +212,14 @@ class BatchSink : public TellingSink<BatchSink<Receiver>, Receiver> {
     open_.tsc = moment.tsc;
     open_.in_transaction = moment.in_transaction;
   }
-  // Blocks of the stretch at hand that no piece has told the receiver of.
+  // Blocks of the current stretch that no piece has handed to the receiver.
   size_t Untold() const { return open_.count - told_steps_; }
   // So many of its steps will lie before `step`, behind end(), once that has moved there.
   size_t StepsTo(const BlockStep* step) const {
     return open_.count + static_cast<size_t>(step - steps_.end());
   }
-  // The stretch's first `steps`, up to the flow's instruction `count`: those that have not been
-  // told yet are a piece.
+  // The stretch's first `steps`, up to the flow's instruction `count`: the new ones among them
+  // become a piece.
   [[gnu::always_inline]] void TellPiece(size_t steps, uint64_t count, bool takes_packet)
     requires kWantsTimes
   {

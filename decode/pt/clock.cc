@@ -8,9 +8,9 @@
 // Counter (MTC) Packet"]
 //
 // A CYC packet counts core cycles. How long they took at least follows from the core's ratio, which
-// CBR packets tell; how long at most does not, for a core may stand still. So cycles bound a time
-// from below, counted from the packet before, and from above, counted back from the packet after
-// it.  [SDM "Cycle Count (CYC) Packet", "Core:Bus Ratio (CBR) Packet"]
+// CBR packets contain; how long at most does not, for a core may stand still. So cycles bound a
+// time from below, counted from the packet before, and from above, counted back from the packet
+// after it.  [SDM "Cycle Count (CYC) Packet", "Core:Bus Ratio (CBR) Packet"]
 #include "decode/pt/clock.h"
 
 #include <tuple>
@@ -143,8 +143,8 @@ void Clock::On(const Cbr& packet) {
   if (packet.ratio == known_ratio_) return;
   tsc_ = cycle_base_tsc_ = tsc();
   folded_cycles_ += std::exchange(cycles_, 0);
-  // Cycles at a ratio that is not known are of no use, and no CYC packet need come ahead of this
-  // one to tell how many there were. There were none where it comes with a TSC packet.
+  // Cycles at a ratio that is not known are of no use, and no CYC packet need come before this one
+  // with their number. There were none where it comes with a TSC packet.
   const bool with_tsc = folded_cycles_ == 0 && base_lo_ == base_hi_;
   if (!gap_since_base_ && (highest_ratio_ != 0 || with_tsc))
     highest_ratio_ = std::max(highest_ratio_, packet.ratio);

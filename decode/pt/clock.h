@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The time-stamp counter as the timing packets tell it.
+// The time-stamp counter, computed from the timing packets.
 #pragma once
 
 #include <algorithm>
@@ -15,12 +15,12 @@
 
 namespace flowback::pt {
 
-// What is proven about the moment a timing packet stands for.
+// The proven bounds of the moment that a timing packet stands for.
 struct TimeMark {
   enum class Kind : uint8_t { kTsc, kMtc, kCyc };
   Kind kind{};
   // The MTCs since an overflow or a sleep might be some turns of their counter too early; the next
-  // TSC packet tells.
+  // TSC packet shows it.
   bool in_doubt = false;
   uint64_t tsc = 0;  // most likely value
   uint64_t lo = 0;   // not before
@@ -52,7 +52,7 @@ class Clock {
   uint64_t first_tsc() const { return first_tsc_; }
   // Now is not before this; 0 when nothing is known.
   uint64_t lo() const { return base_lo_ + AtLeast(folded_cycles_ + cycles_, highest_ratio_); }
-  // What the last timing packet proved. Of `kind` the caller knows.
+  // Returns the moment that the last timing packet proved. The caller knows its `kind`.
   TimeMark Mark(TimeMark::Kind kind) const;
   // What a CYC packet's mark follows from, beside its cycles: the same until a packet of another
   // kind comes.
@@ -72,7 +72,7 @@ class Clock {
   }
   // As TimeMark has it.
   uint64_t cycles_told() const { return folded_cycles_ + cycles_; }
-  // Of a CYC packet. Any clock of the same rates says the same.
+  // Returns the mark of a CYC packet. Any clock with the same rates returns the same.
   TimeMark MarkOf(const CycTerms& terms, uint64_t cycles_told) const;
 
   void On(const Tsc& packet);
@@ -83,7 +83,7 @@ class Clock {
   void On(const Cyc& packet);
   void OnCycles(uint64_t cycles) { cycles_ += cycles; }
   // Packets may be missing here: MTCs may have been lost, by whole turns of their counter, and
-  // what CBR packets told.
+  // ratios from CBR packets.
   void OnGap() {
     gap_since_base_ = true;
     known_ratio_ = highest_ratio_ = 0;
@@ -114,8 +114,8 @@ class Clock {
     if (ratio == 0 || nominal_ratio_ == 0) return 0;
     return kPer[ratio].Scale(cycles, nominal_ratio_);
   }
-  // Gives `use` all that packets have told a clock, or a constant one; the recording's rates, which
-  // whoever made it knows, are not among it.
+  // Calls `use` with everything that a clock, or a constant one, learned from packets, without the
+  // recording's rates, which the caller knows.
   template <class Self, class Use>
   static void Parts(Self& clock, Use use) {
     auto& [numerator, denominator, mtc_shift, mtc_known, nominal_ratio, reference, tsc, first_tsc,
@@ -138,7 +138,7 @@ class Clock {
   }
 
  private:
-  // Of all that ratios are divided by; [0] is not used.
+  // Reciprocals of all divisors of ratios; [0] is not used.
   static constexpr std::array<Reciprocal, 512> kPer = [] {
     std::array<Reciprocal, 512> per;
     for (size_t i = 1; i < per.size(); ++i) per[i] = Reciprocal(i);
@@ -163,7 +163,7 @@ class Clock {
   uint64_t first_tsc_ = 0;
   uint64_t anchor_tsc_ = 0;      // TSC at the last TMA, or at the MTC that began the count
   uint64_t crystal_ticks_ = 0;   // since the anchor
-  uint64_t cycles_ = 0;          // since the last packet that told the time or a new ratio
+  uint64_t cycles_ = 0;          // since the last packet with the time or a new ratio
   uint64_t cycle_base_tsc_ = 0;  // TSC at that packet
   uint8_t last_mtc_ = 0;
   uint8_t mtc_mask_ = 0xff;  // bits of `last_mtc_` that are known
@@ -187,9 +187,9 @@ class Clock {
   uint64_t late_ = 0;
 };
 
-// A time that is not before anything that `rest` begins with: from the first packet in it that
-// tells the time, no more than `limit` bytes away. Empty when there is none. `clock` is as it is
-// before `rest`.
+// A time that is not before anything that `rest` begins with: from the first packet in it with the
+// time, no more than `limit` bytes away. Empty when there is none. `clock` is as it is before
+// `rest`.
 std::optional<uint64_t> TimeAfter(Bytes rest, Clock clock, PebsState pebs,
                                   size_t limit = size_t{64} << 10);
 

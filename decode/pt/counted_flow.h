@@ -12,11 +12,11 @@ namespace flowback::pt {
 // decoded so far, counted from anywhere.
 struct CountedFlow {
   // So many instructions, which no packet shows, a decoder walks for counts at most: a minute of an
-  // emulated loop. More are not told, so that a few bytes of damage can't keep it busy for ever.
+  // emulated loop. More count as lost, so that a few bytes of damage can't keep it busy for ever.
   static constexpr uint64_t kMost = uint64_t{1} << 33;
 
   bool known = false;    // a count has come since the flow was known
-  bool proves = false;   // it told where execution was
+  bool proves = false;   // it named where execution was
   uint64_t count = 0;    // the last one
   uint64_t retired = 0;  // at that
 

@@ -28,8 +28,7 @@ class EffectTable {
   }
   // The number of an effect, new or not. REQUIRES: !full().
   Number Keep(const ReturnStack::Effect& effect);
-  // The same of an effect that takes or leaves more calls than an Effect has room for: `deep` has
-  // them.
+  // Keeps an effect that takes or leaves more calls than an Effect has room for: `deep` has them.
   Number Keep(ReturnStack::Effect effect, const ReturnStack::DeepEffect& deep);
 
  private:

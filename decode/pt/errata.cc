@@ -10,7 +10,7 @@ Errata Broadwell() {
   return e;
 }
 
-// What all big cores from Skylake to Alder Lake share.
+// Returns the errata that all big cores from Skylake to Alder Lake share.
 Errata SkylakeAndLater() {
   Errata e;
   e.vm_entry_fup = e.filter_exit_no_ip = true;

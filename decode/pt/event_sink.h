@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A sink that sums up as CountingSink does, and hands on events and losses with their times. Of the
-// blocks it tells the estimator only how many instructions they have: an event's time is estimated
-// from its place among the instructions between two timing packets.
+// A sink that sums up as CountingSink does, and hands on events and losses with their times. It
+// passes the estimator only the blocks' number of instructions: an event's time is estimated from
+// its place among the instructions between two timing packets.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ class EventSink : public TellingSink<EventSink<kByMemo, Base>, TimeEstimator, Ba
   static constexpr bool kMemoises = kByMemo;
   static constexpr bool kCountsUses = kByMemo;
   static constexpr bool kHearsPackets = kByMemo;
-  // Another sink tells the flow before and behind in full, to the same receiver.
+  // Another sink hands the flow before and after it to the same receiver in full.
   static constexpr bool kLeavesGaps = !std::is_same_v<Base, CountingSink>;
   static constexpr bool kTimesLeads = kByMemo && !kLeavesGaps;
 
@@ -55,7 +55,7 @@ class EventSink : public TellingSink<EventSink<kByMemo, Base>, TimeEstimator, Ba
     Base::Loss(loss);
     Telling::Loss(loss);
   }
-  // Behind what the other sink has told.
+  // Starts after the flow that the other sink handed on.
   void Begin(const FlowDigest& flow) {
     this->GoOnFrom(flow);
     told_ = flow.count;
@@ -69,7 +69,7 @@ class EventSink : public TellingSink<EventSink<kByMemo, Base>, TimeEstimator, Ba
     told_ = this->flow().count;  // a new part may have begun
   }
 
-  // Tells the estimator of the instructions that paths have counted since it was told last.
+  // Passes the estimator the instructions that paths have counted since the last call.
   void TellFlow() { TellSome(false); }
   // The first `count` of the instructions since then; a CYC times the last of them.
   void TellLead(uint64_t count) {

@@ -144,9 +144,9 @@ bool FlowEngine<Sink>::Mismatch(const char* what) {
   return Fail(LossCause::kFlowMismatch, std::move(detail));
 }
 
-// Gives the FUP's address to the packets that waited for it. What an interrupt says of itself may
-// name a place that the code at hand does not lead to. It is told when the interrupt's TIP has
-// come, behind the flow that comes before it.
+// Gives the FUP's address to the packets that waited for it. An interrupt may name a place that the
+// current code does not lead to. Its event is handed on after the interrupt's TIP and the flow
+// before it.
 template <FlowSink Sink>
 bool FlowEngine<Sink>::BindWaiting(uint64_t ip) {
   for (PacketCompound::Waiting& w : compound_.TakeWaiting()) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // The flow engine: packets and code become the exact instruction flow.
 //
-// The processor writes a packet only where code alone does not tell what happens next. So the
-// engine stands at a place in the code (`cur_`, a node of the block graph) and waits there. Each
-// packet makes it walk on, no further than the packet proves:
+// The processor writes a packet only where code alone does not determine the next instruction. So
+// the engine stands at a place in the code (`cur_`, a node of the block graph) and waits there.
+// Each packet makes it walk on, no further than the packet proves:
 //
 //   TNT      one bit for each conditional branch, and a taken one for each compressed return
 //   TIP      the target of the next indirect branch, uncompressed return or far transfer
@@ -17,8 +17,8 @@
 //          401005       ret                       TNT  n          dec, jne completed; waits at ret
 //                                                 TIP  400123     ret completed
 //
-// It walks lazily: after the second TNT the `ret` is not counted before the TIP proves it. What the
-// trace does not prove is not told.
+// It walks lazily: after the second TNT the `ret` is not counted before the TIP proves it. Flow
+// that the trace does not prove is not handed on.
 //
 // "Deferred TIPs": a TIP may come after the TNT packet that holds later bits. When a walk meets an
 // indirect branch with bits left over, they wait (held_outcomes.h) until the TIP has
@@ -33,8 +33,8 @@
 // flow_hot.h takes the usual packets without detours, flow_memo.h whole packets by memory
 // (quick_packets.h); flow_bind.h binds FUPs; flow_packets.h has the meaning of each packet;
 // flow_rounds.h has loops that need no packets; flow_sync.h finds sync points and loses and regains
-// the flow; flow_segments.h begins and ends in mid-stream. What has a state of its own is a class
-// of its own: packets that wait for others (packet_compound.h, held_outcomes.h), losses
+// the flow; flow_segments.h begins and ends in mid-stream. Parts with a state of their own are
+// classes: packets that wait for others (packet_compound.h, held_outcomes.h), losses
 // (loss_account.h), a look ahead (packets_ahead.h), the parts of the stream (stream_parts.h), the
 // mode (execution_mode.h).
 #pragma once
@@ -73,8 +73,8 @@ namespace flowback::pt {
 
 struct OutcomePart;  // quick_packets.h
 
-// All that the engine knows between two packets. It can be copied, and an engine goes on from it:
-// FlowEngine::Carry. What the engine reads and the sink that it tells are not part of it.
+// The engine's state between two packets. It can be copied, and an engine continues from it:
+// FlowEngine::Carry. The engine's input and its sink are not part of it.
 struct FlowState {
   explicit FlowState(const PtConfig& config) : clock_(config) {}
 
@@ -115,7 +115,7 @@ struct FlowState {
 
   PacketCompound compound_;
 
-  // The packet at which RunHot stopped, and what of it has not been walked.
+  // The packet at which RunHot stopped, and its bits that have not been walked.
   const uint8_t* hot_packet_ = nullptr;
   uint64_t hot_bits_ = 0;
   unsigned hot_count_ = 0;
@@ -199,8 +199,8 @@ class FlowEngine : private FlowState {
   HotStop RunMemoised();
   // The sink takes paths, and gives each block a time: a CYC divides the path behind it.
   static constexpr bool kTimesPaths = Sink::kMemoises && Sink::kListsBlocks && Sink::kWantsTimes;
-  // The sink takes paths, and times what is before and behind them. A CYC times a path's first
-  // branch; how many instructions lie before that, the code tells.
+  // The sink takes paths, and times the flow before and after them. A CYC times a path's first
+  // branch; the code shows how many instructions lie before that.
   static constexpr bool kTimesLeads = Sink::kMemoises && Sink::kTimesLeads;
   // Whether CYC packets are there and need not be taken one by one.
   bool CycInLoop() const { return cycles_told_ && !errata_.cyc_cut_by_ovf; }
@@ -343,7 +343,7 @@ class FlowEngine : private FlowState {
     if constexpr (Sink::kWantsTimes) return sink_.retired();
     return 0;
   }
-  // Of a branch's TIP.
+  // Ends a branch's TIP.
   void TipEnd() {
     if constexpr (Sink::kWantsTimes)
       if (sink_.WantsPacketEnd())

@@ -27,7 +27,7 @@ void FlowEngine<Sink>::FastPackets() {
     if (!ok) {
       const uint8_t* const behind = pos_;
       Failed();
-      // The same packet may tell where execution is.
+      // The same packet may name where execution is.
       if (pos_ == behind && input_.resync == Resync::kEarliest) pos_ = packet_;
       return;
     }

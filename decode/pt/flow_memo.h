@@ -3,9 +3,9 @@
 // memo of walks.
 //
 // It does what RunHot does, but here one look-up (path_memo.h) takes the place of the walk of a TNT
-// packet, of two full ones, or of a TIP and the TNT behind it. It takes long TNT packets, too.
-// Where the sink hears of packets, a packet that tells the time is taken by itself (RunPastTime),
-// and so are those behind it for as long as the sink must see each block.
+// packet, of two full ones, or of a TIP and the TNT behind it. It takes long TNT packets, too. If
+// the sink receives packets, a packet with the time is taken by itself (RunPastTime), and so are
+// those behind it for as long as the sink must see each block.
 #pragma once
 
 #include "decode/effort.h"
@@ -33,7 +33,7 @@ struct FlowEngine<Sink>::PathRun {
   Seed seed{};
   FlowDigest flow{};
   BlockStep* steps = nullptr;   // behind the last one; of sinks that take lists of blocks
-  StepCount* counts = nullptr;  // the same of their counts
+  StepCount* counts = nullptr;  // the same for their counts
   BlockStep* limit = nullptr;
   uint64_t blocks = 0;  // on paths; of sinks that sum them up
   const bool follows = Follows(engine.sink_);
@@ -263,7 +263,7 @@ std::optional<typename FlowEngine<Sink>::HotStop> FlowEngine<Sink>::RunToPaths(P
   return sink_.TakesPaths() ? std::nullopt : RunPastTime(memo);
 }
 
-// Takes a packet that tells the time, and those behind it whose times it changes.
+// Takes a packet with the time, and later ones whose times it changes.
 template <FlowSink Sink>
 [[gnu::noinline]] std::optional<typename FlowEngine<Sink>::HotStop> FlowEngine<Sink>::RunPastTime(
     PathMemo& memo) {

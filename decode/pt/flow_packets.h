@@ -89,7 +89,7 @@ bool FlowEngine<Sink>::On(const TipPgd& packet) {
     loss_state_.OnTipsSentOff();
     PassMode();
     ClearCompound();
-    // Else where tracing begins again could not be told.
+    // Otherwise the place where tracing begins again would be unknown.
     if (last_ip_.in_doubt()) return true;
     Regain();
     state_ = State::kOff;

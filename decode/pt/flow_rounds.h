@@ -3,10 +3,10 @@
 //
 //   f: push rax        An endless recursion, until the stack is full. The processor writes FUP with
 //      call f          the address of the PUSH that failed, and TIP.PGD; it has written nothing
-//                      since main called f. Nobody can tell how many rounds there were.
+//                      since main called f. The number of rounds is unknown.
 //
 // So where an asynchronous end comes at an instruction to which the code leads back without a
-// packet, the engine tells the flow up to the first time that it comes there, and a loss without
+// packet, the engine hands on the flow up to the first time that it comes there, and a loss without
 // bytes: the number of rounds is not proven. flowback's own recorders count instructions and write
 // an ExecutedCount before such an end; then the engine walks on until so many have executed.
 #pragma once

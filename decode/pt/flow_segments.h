@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // FlowEngine, part 5: decoding a stream in segments that don't wait for each other.
 //
-// A PSB+ tells the whole state. So a segment may begin behind one, from the state that the PSB+
+// A PSB+ contains the whole state. So a segment may begin behind one, from the state that the PSB+
 // alone gives, while the segment before is still being decoded. That is a guess: the flow before
 // may say otherwise (an overflow that goes on, a mode that the PSB+ does not repeat, a
 // contradiction). When the segment before has ended, its state is compared with the guess, in
@@ -72,8 +72,8 @@ typename FlowEngine<Sink>::Carry FlowEngine<Sink>::Save() const {
   return carry;
 }
 
-// Whether what is counted from here on is the same, told by two engines over the same stream.
-// Rather says no where it might be. The interrupt flag's value matters to events alone.
+// Returns whether two engines over the same stream produce identical counts from here on. May
+// return false although they would. The interrupt flag's value matters to events alone.
 template <class Carry>
 bool SameFromHere(const Carry& one, const Carry& other) {
   const auto simple = [](const FlowState& s) {

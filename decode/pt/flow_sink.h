@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// The contract between the flow engine and its sink: what the engine tells, and what it asks.
+// The contract between the flow engine and its sink: the engine's calls, and its questions.
 //
 // The engine is a template on its sink, so that counting and delivering each get a hot loop of
-// their own, in which a call of the sink costs no call. A sink says with flags what it wants to be
-// told; what it does not ask for is not even compiled. It derives from SinkDefaults and writes only
-// what it does differently: Block, Part and retired at least.
+// their own, in which a call of the sink costs no call. A sink declares with flags what it needs;
+// the rest is not even compiled. It derives from SinkDefaults and writes only what it does
+// differently: Block, Part and retired at least.
 //
 // An engine calls its sink from one thread, and the sink must outlive it.
 #pragma once
@@ -58,13 +58,13 @@ class BlockByBlock {
   Sink& sink_;
 };
 
-// A sink that asks for nothing more than the flow, and is told of events and losses in vain.
+// A sink that needs only the flow, and ignores events and losses.
 template <class Sink>
 class SinkDefaults {
  public:
   // ---- what the sink wants ----
 
-  // Block's `next`; else it is 0 where the code alone would tell it.
+  // Block's `next`; else it is 0 where the code alone shows it.
   static constexpr bool kWantsAddresses = false;
   // Marks of the trace's clock, and how packets end. The sink has Mark, WantsPacketEnd, PacketEnd,
   // HoldBack (of a TIP that may have been held back, before its flow) and LossBegins.
@@ -73,15 +73,15 @@ class SinkDefaults {
   // engine itself adds a path's instructions to flow(), which only such a sink has.
   static constexpr bool kMemoises = false;
   static constexpr MemoContent kMemoContent = MemoContent::kUses;
-  // The engine counts each use of a path, and tells the sink of the first one with Use.
+  // The engine counts each use of a path, and reports the first one to the sink with Use.
   static constexpr bool kCountsUses = false;
   // Uses may stay in the memo when the engine stops and goes on: no other engine has its memos.
   static constexpr bool kKeepsUses = false;
   // The memo keeps how often each block was executed; the sink has TakeCounts.
   static constexpr bool kCountsBlocks = false;
-  // The engine tells how many blocks there were on paths: AddBlocks.
+  // The engine reports the number of blocks on paths: AddBlocks.
   static constexpr bool kSumsBlocks = false;
-  // The engine tells what paths do to the call stack, where the sink's judge() is not null:
+  // The engine reports changes of the call stack by paths, where the sink's judge() is not null:
   // calls().
   static constexpr bool kFollowsCalls = false;
   // The engine writes the blocks of paths into the sink's step buffer: BeginPaths, end, Limit,
@@ -103,14 +103,14 @@ class SinkDefaults {
   //   void Part(BlockGraph&, uint32_t id, unsigned count, const Moment&)
   //     the first `count` instructions of block `id`, which may be 0, were executed
   //   uint64_t retired() const
-  //     how many instructions it has been told of, those of paths included
+  //     the number of its instructions, those of paths included
 
-  // Blocks in a row, between which nothing else is told. The engine makes one Run before them and
+  // Blocks in a row, without any other item between them. The engine makes one Run before them and
   // drops it behind them, so a sink may keep its sums in registers meanwhile.
   using Run = BlockByBlock<Sink>;
   void Event(const TraceEvent&) {}
   void Loss(const DataLoss&) {}
-  // The sink wants no more: the engine soon stops, and may tell a little more before it does.
+  // The sink wants no more: the engine soon stops, and may hand on a little more before it does.
   bool Done() const { return false; }
 
   // ---- stays of threads ----
@@ -118,7 +118,7 @@ class SinkDefaults {
   // What follows is `stay`'s, nobody's if that is null.
   void Enter(const ThreadStay* stay, const PartMark&) { stay_ = stay; }
   const ThreadStay* stay() const { return stay_; }
-  // Forgets what was told but the stay: the flow goes on from another state.
+  // Forgets everything but the stay: the flow goes on from another state.
   void Restart(const PartMark&) {}
 
   // ---- paths: only where kMemoises ----
@@ -136,7 +136,7 @@ class SinkDefaults {
 
   // Whole paths may be taken from here on.
   bool TakesPaths() const { return true; }
-  // The next block must be told by itself.
+  // The next block must be handed on by itself.
   bool TakesSingles() const { return false; }
 
  private:
@@ -201,8 +201,8 @@ concept ListsBlocks =
     };
 
 // Where lists of blocks are timed, CYC packets may come between paths: where TakesCyc says so, the
-// engine tells of some by BeginCycs, then of each, with the path behind it, by Cyc. Of other paths
-// it tells by TellTimed.
+// engine announces some by BeginCycs, then passes each, with the path after it, to Cyc. It passes
+// other paths to TellTimed.
 template <class Sink>
 concept TimesPaths =
     requires(Sink& sink, Clock::CycTerms terms, const BlockStep* begin, BlockLists::Lead lead) {

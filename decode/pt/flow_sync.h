@@ -111,7 +111,7 @@ void FlowEngine<Sink>::RunTo(size_t stop) {
   }
 }
 
-// A processor may tell the time before it writes its first PSB; no flow is lost with that.
+// A processor may write the time before its first PSB; no flow is lost with that.
 template <FlowSink Sink>
 void FlowEngine<Sink>::SkipStatusOnly(size_t begin) {
   const size_t psb = FindPsb(window_, Offset(end_), begin);
@@ -126,14 +126,14 @@ void FlowEngine<Sink>::SkipStatusOnly(size_t begin) {
   }
 }
 
-// Where execution is when the packet is written, all flow before it has been told.
+// Returns whether all flow before the packet was handed on by the time the packet was written.
 inline bool StandsForItself(const Packet& packet) {
   return std::visit([]<class P>(const P&) { return kIsOneOf<P, Tip, TipPge, TipPgd, Psb, Ovf>; },
                     packet);
 }
 
-// `transfers`: it tells where an interrupt or the like went, and was not held back. `told`: it has
-// told all flow before it, or where execution is behind a loss.
+// `transfers`: it is the target of an interrupt or a similar transfer, and was not held back.
+// `told`: it proves all flow before it, or where execution is after a loss.
 template <FlowSink Sink>
 void FlowEngine<Sink>::EndOf(const Packet& packet, bool transfers, bool told) {
   if constexpr (Sink::kWantsTimes) {
@@ -160,7 +160,7 @@ void FlowEngine<Sink>::OnePacket() {
   if (std::holds_alternative<Pad>(packet) && !account_.losing()) account_.AddPadding(1);
   if (!std::visit([this](const auto& p) { return this->On(p); }, packet)) {
     Failed();
-    // The same packet may tell where execution is.
+    // The same packet may name where execution is.
     if (state_ == State::kLost && pos_ == packet_ + *size && input_.resync == Resync::kEarliest &&
         !std::holds_alternative<Psb>(packet))
       if (!std::visit([this](const auto& p) { return this->On(p); }, packet)) Failed();
@@ -222,7 +222,7 @@ void FlowEngine<Sink>::Failed() {
   SwallowsPsb(packet_, static_cast<size_t>(pos_ - packet_));
 }
 
-// What is at `offset` can't be: on to the next PSB, which may begin a little before.
+// The bytes at `offset` are invalid: skips to the next PSB, which may begin a little before.
 template <FlowSink Sink>
 void FlowEngine<Sink>::LoseAt(size_t offset, LossCause cause, std::string detail) {
   const size_t from = PsbSearchBegin(offset, behind_last_psb_);
@@ -286,7 +286,7 @@ void FlowEngine<Sink>::SyncForward(size_t from) {
   pebs_ = {};
   ahead_.Forget();
   ClearCompound();
-  compound_.TakeMode();  // PSB+ tells it
+  compound_.TakeMode();  // PSB+ has it
   if (pos_ == end_) return;
   state_ = State::kLost;
 }
@@ -298,7 +298,7 @@ bool FlowEngine<Sink>::MayResume() const {
          (loss_state_.overflowed() && errata_.overflow_no_fup);
 }
 
-// The packet in work tells where things stand again, but not all: no calls that the processor
+// The current packet names the place again, but not the whole state: no calls that the processor
 // remembers are known. An overflow empties its call stack; only time may have passed since.
 template <FlowSink Sink>
 void FlowEngine<Sink>::Regain() {
@@ -345,7 +345,7 @@ bool FlowEngine<Sink>::ReadHeader(Header& header) {
     } else if constexpr (std::is_same_v<P, Pad>) {
       ++header.padding;
     } else if constexpr (std::is_same_v<P, Mnt>) {
-      if (!ExecutedCount::Of(p)) return On(p);  // no recorder counts before the state is told
+      if (!ExecutedCount::Of(p)) return On(p);  // no recorder counts before the state is known
     } else if constexpr (kIsTiming<P>) {
       header.tsc |= std::is_same_v<P, Tsc>;
       return On(p);
@@ -380,7 +380,7 @@ bool FlowEngine<Sink>::PsbPlus() {
   behind_last_psb_ = Offset(psb) + 1;
   last_ip_.Reset();
   held_.OnPsb();
-  counted_ = {};  // the recorder tells it anew: a segment may begin here
+  counted_ = {};  // the recorder writes it anew: a segment may begin here
   Header header;
   if (!ReadHeader(header)) {
     // No sync point, unless the pattern begins a little later.
@@ -440,8 +440,8 @@ bool FlowEngine<Sink>::ApplyHeader(const Header& header) {
   return true;
 }
 
-// Whether PSB+ repeats what the packets before told: if not, a packet was lost or misread. While
-// tracing is off the mode may change untold.
+// Returns whether PSB+ repeats the state of the packets before it: if not, a packet was lost or
+// misread. While tracing is off the mode may change without a packet.
 template <FlowSink Sink>
 bool FlowEngine<Sink>::AgreesWithFlow(const Header& header) {
   if (state_ == State::kOff && header.ip) return Mismatch("PSB+ says that tracing is on");

@@ -173,7 +173,7 @@ bool FlowEngine<Sink>::TipWithoutIp() {
   return WalkToConsumer() && MismatchAtBranch("TIP without an IP");
 }
 
-// A TIP that tells where a branch leads; it is not part of an asynchronous transfer.
+// Takes a TIP with the target of a branch; it is not part of an asynchronous transfer.
 template <FlowSink Sink>
 bool FlowEngine<Sink>::TakeTip(uint64_t ip) {
   if (!WalkToConsumer()) return false;
@@ -242,7 +242,7 @@ template <FlowSink Sink>
 
 // TIP.PGD without a FUP before it: walks on to the instruction that stops tracing. With an IP that
 // is the branch that leaves the filter range for it. Without an IP it is a change to a level that
-// is not traced, or a branch out of the filter range whose target the code tells.
+// is not traced, or a branch out of the filter range whose target the code contains.
 template <FlowSink Sink>
 bool FlowEngine<Sink>::WalkToStop(std::optional<uint64_t> ip) {
   if (!held_.empty()) return MismatchAtBranch("TIP.PGD where a TIP is due");
@@ -282,8 +282,8 @@ bool FlowEngine<Sink>::LeaveAtConditional(std::optional<uint64_t> ip) {
   return true;
 }
 
-// A compressed return leaves the filter range: its call tells where it goes, so the TIP.PGD has no
-// IP. The TIP.PGD of any other return has one.
+// A compressed return leaves the filter range: its target is known from its call, so the TIP.PGD
+// has no IP. The TIP.PGD of any other return has one.
 template <FlowSink Sink>
 bool FlowEngine<Sink>::LeaveAtReturn() {
   const bool may_be_compressed = compressed_returns_ && (!returns_.empty() || calls_lost_);

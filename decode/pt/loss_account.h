@@ -63,7 +63,7 @@ class LossAccount {
     bytes_.decoded -= loss_.begin - offset;
     loss_.begin = offset;
   }
-  // What is lost if all is up to `offset` that the loss at hand may reach to.
+  // Returns the lost bytes if the current loss reaches to `offset`.
   uint64_t LostUpTo(uint64_t offset) const {
     return bytes_.lost + (losing_ ? offset - std::min(loss_.begin, offset) : 0);
   }

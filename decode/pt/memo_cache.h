@@ -44,7 +44,7 @@ class UseHolder {
 struct CodeMemory {
   GraphCache graphs;
   MemoCache memos;
-  // Of those who leave uses in them from one call to the next: one at a time.
+  // Memos for holders that leave uses in them from one call to the next: one at a time.
   MemoCache held_memos{4};
   UseHolder* holder = nullptr;
 

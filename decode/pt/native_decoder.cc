@@ -108,7 +108,7 @@ class NativeDecoder final : public Decoder {
   static constexpr size_t kMostSegmentSize = size_t{4} << 20;
   static constexpr size_t kSegmentsOfThread = 48;
 
-  // Of the segments to count in parallel; 0: not in parallel.
+  // Returns the size of segments to count in parallel; 0: not in parallel.
   static size_t SegmentSize(const DecodeInput& input) {
     const size_t least = 2 * (input.segment_bytes != 0 ? input.segment_bytes : kSegmentSize);
     if (input.threads <= 1 || input.from != 0 || input.bytes.size() < least ||

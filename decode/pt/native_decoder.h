@@ -9,7 +9,7 @@
 
 namespace flowback::pt {
 
-// How Decode hands on the flow. Both ways tell the same; tests compare them.
+// How Decode hands on the flow. Both ways deliver the same; tests compare them.
 enum class Delivery : uint8_t {
   kBatches,   // ExecutionConsumer::OnBlocks, by the memo of walks
   kOneByOne,  // OnBlock only, branch by branch

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Packets that have come but wait for others before they mean something.
 //
-// A FUP gives its address to the packets before it that wait for one (a PTW, a MODE.TSX ...). Or
-// it is where an interrupt or the like left the flow: an asynchronous transfer, whose target a TIP
-// tells next. A MODE.Exec waits for the next TIP, TIP.PGE or FUP, whichever comes first.
+// A FUP gives its address to the packets before it that wait for one (a PTW, a MODE.TSX ...). Or it
+// is where an interrupt or the like left the flow: an asynchronous transfer, whose target is in the
+// next TIP. A MODE.Exec waits for the next TIP, TIP.PGE or FUP, whichever comes first.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,7 @@ class PacketCompound {
   struct Transfer {
     uint64_t from = 0;
     bool aborts = false;  // a transaction
-    // Of packets that only inform of `from`, which the code at hand does not lead to.
+    // Events of packets that only name `from`, to which the current code does not lead.
     std::vector<TraceEvent> events = {};
   };
   // What a FUP does beside giving its address to those that wait.
@@ -57,7 +57,7 @@ class PacketCompound {
 
   void BeginTransfer(Transfer transfer) { transfer_ = transfer; }
   bool in_transfer() const { return transfer_.has_value(); }
-  // REQUIRES: in_transfer(). The event is told with its end.
+  // REQUIRES: in_transfer(). The event is handed on with its end.
   void TellWithTransfer(const TraceEvent& event) { transfer_->events.push_back(event); }
   // REQUIRES: in_transfer().
   Transfer EndTransfer() { return *std::exchange(transfer_, std::nullopt); }
@@ -67,8 +67,8 @@ class PacketCompound {
   std::optional<ModeExec> TakeMode() { return std::exchange(mode_, std::nullopt); }
 
   // Returns what the FUP at hand does. `followed_by_tip` says whether a TIP or TIP.PGD is the next
-  // packet that tells of the flow. The function asks only where the answer matters, because an
-  // answer takes a look at the packets ahead.
+  // packet about the flow. The function asks only where the answer matters, because an answer takes
+  // a look at the packets ahead.
   template <class Ask>
   FupUse UseOfFup(const Ask& followed_by_tip) const {
     FupUse use;
@@ -77,7 +77,7 @@ class PacketCompound {
       taken |= packet.takes_fup;
       use.aborts |= packet.abort;
     }
-    // A MODE.Exec ahead of the FUP tells that CLI, STI or POPF changed the interrupt flag; the FUP
+    // A MODE.Exec before the FUP means that CLI, STI or POPF changed the interrupt flag; the FUP
     // names the next instruction. The MODE.Exec of a transfer stands between its FUP and its TIP.
     // So a TIP behind MODE.Exec and FUP belongs to a later branch.  [SDM "MODE Packets"]
     use.binds_mode = mode_ && !taken && !use.aborts;

@@ -7,7 +7,7 @@
 namespace flowback::pt {
 
 enum class PacketEnding : uint8_t {
-  kProven,    // it tells of the flow, and all that it proves has been told
+  kProven,    // it is about the flow, and all that it proves has been handed on
   kDeferred,  // the same, of a TIP that the processor may have held back
   kStatus,    // it says nothing of the flow
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Packets that are events: what each tells, and whether it waits for a FUP with its place. Inline,
-// so that an event for a sink that takes none is never made.
+// Packets that are events: the event of each, and whether it waits for a FUP with its place.
+// Inline, so that an event for a sink that takes none is never made.
 #pragma once
 
 #include "decode/pt/packet_compound.h"

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Looking at the packets ahead.
 //
-// What some packets mean depends on the next one that tells of the flow: a FUP begins a transfer
-// when a TIP follows it. Any number of packets that say nothing of the flow may stand in between,
-// and many of them ask the same, so what a look has found holds for all the packets that it went
-// over:
+// What some packets mean depends on the next one about the flow: a FUP begins a transfer when a TIP
+// follows it. Any number of packets that say nothing of the flow may stand in between, and many of
+// them ask the same, so what a look has found holds for all the packets that it went over:
 //
 //   packets   PTW   MTC   CYC   PIP   TIP
 //                |<--------------->|       a look from here found the TIP: asked anywhere between
@@ -31,16 +30,16 @@ class PacketsAhead {
     PebsState pebs{};
   };
 
-  // All must outlive it. What is looked at stays in `window` as well.
+  // All must outlive it. The bytes looked at stay in `window` as well.
   PacketsAhead(const DecodeInput& input, StreamWindow& window, const Errata& errata)
       : input_(input), window_(window), errata_(errata) {}
 
-  // Returns whether the next packet that tells of the flow is a TIP or TIP.PGD.
+  // Returns whether the next packet about the flow is a TIP or TIP.PGD.
   bool FollowedByTip(const From& from) { return NextFrom(from) == Next::kTip; }
   // Returns whether it is a TIP.PGE. PSB+ with a FUP may stand in between as well. The look ends
   // after kFarthestEnable bytes, because it keeps in memory what it goes over.
   bool FollowedByEnable(const From& from);
-  // The next packet but for those that tell the time is a TNT.
+  // Returns whether the next packet that is no timing packet is a TNT.
   bool FollowedByTnt(const From& from) {
     const bool is_short = from.pebs.item_bytes == 0 && from.at < from.end && (*from.at & 1) == 0 &&
                           *from.at > kExtendedPrefix;
@@ -48,7 +47,7 @@ class PacketsAhead {
   }
   // What comes next shows that tracing is off: a TIP.PGE, or a PSB+ without an IP.
   bool ShowsThatTracingIsOff(const From& from);
-  // Of the whole stream; looked for once, and only where somebody asks: tip_order.h.
+  // Whether TIPs of the whole stream come at once; computed once, on demand: tip_order.h.
   bool TipsComeAtOnce();
 
   // The packets are read from another place on.
@@ -58,7 +57,7 @@ class PacketsAhead {
   static constexpr ptrdiff_t kFarthestEnable = 256 << 10;
 
   enum class Next : uint8_t { kNothing, kTip, kEnable, kOther };
-  // From any packet at `begin` to `at` on, the next one that tells of the flow is that at `at`.
+  // From any packet at `begin` to `at` on, the next one about the flow is that at `at`.
   struct Look {
     const uint8_t* begin = nullptr;
     const uint8_t* at = nullptr;

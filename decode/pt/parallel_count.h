@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Counting one stream on several threads; the sums are those of one thread, bit for bit. With a
-// sink that counts blocks the counts of each part add up to the same; a part may be told in several
-// calls.
+// sink that counts blocks the counts of each part add up to the same; a part may be handed on in
+// several calls.
 //
 // The stream is cut at PSBs. Workers take the segments in order, each with a block graph of its
 // own; what they found is put together in order by the calling thread, which also decodes again
@@ -228,7 +228,7 @@ class ParallelCounter {
   size_t next_ = 0;
   size_t merged_ = 0;
 
-  // Of the calling thread.
+  // State of the calling thread.
   std::optional<typename Engine::Carry> carry_;
   std::vector<FlowPart> parts_;
   ByteAccount account_;

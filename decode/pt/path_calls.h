@@ -17,7 +17,7 @@
 
 namespace flowback::pt {
 
-// The number of a change; 0: none. Of one table.
+// The number of a change in one table; 0: none.
 using PathCalls = uint32_t;
 
 class PathCallTable {
@@ -43,7 +43,7 @@ class PathCallTable {
   bool full() const { return brief_.size() >= kMost || long_.size() >= kMostLong; }
   void Clear() { *this = {}; }
 
-  // The flow that `to` tells of goes on along the path. REQUIRES: `calls` is not 0.
+  // Appends the path's change to `to`. REQUIRES: `calls` is not 0.
   [[gnu::always_inline]] void AppendTo(CallChange& to, PathCalls calls) const {
     const Brief& brief = brief_[calls];
     if (!to.usual) return;
@@ -62,7 +62,7 @@ class PathCallTable {
     uint64_t returned = 0;  // to this address a call returned; 0: none did
     uint64_t called = 0;    // the return address of a call that is open now; 0: none is
     uint32_t deepest = 0;
-    uint32_t more = 0;  // the number of another one, which tells all, in `long_`; 0: this does
+    uint32_t more = 0;  // the number of the full change in `long_`; 0: this one is complete
 
     auto operator<=>(const Brief&) const = default;
   };

@@ -99,8 +99,8 @@ class Answer {
   uint64_t bits_ = 0;
 };
 
-// A TIP packet, a short TNT packet, or a TIP and the TNT behind it, in a word that tells them from
-// all others. Only of targets that are sign-extended from 48 bits: see HasWord.
+// A TIP packet, a short TNT packet, or a TIP and the TNT behind it, in a word that no others share.
+// Only of targets that are sign-extended from 48 bits: see HasWord.
 class TipTnt {
  public:
   static constexpr unsigned kUsualBlocks = 8;  // a path has no more, mostly
@@ -172,7 +172,7 @@ class PathKey {
 
   Packets packets() const { return packets_; }
   uint64_t bits() const { return bits_; }
-  // All of it mixed; some of the bits tell the place in the table.
+  // All of it mixed; some of the bits are the place in the table.
   uint32_t place() const { return place_; }
   // A slot's bits with an answer.
   uint64_t With(Answer answer) const { return bits_ ^ answer.bits_ << Packets::kAnswerShift; }

@@ -142,8 +142,8 @@ PathWalk::Result PathMemo::Judge(const PathWalk& walk, PathWalk::Result result) 
   return result;
 }
 
-// Keeps what was walked: at its place, or behind as many calls as it takes to tell it from others,
-// but no more than Answer::kMostBehind.
+// Keeps what was walked: at its place, or after as many calls as make it distinct, but no more than
+// Answer::kMostBehind.
 template <class Packets>
 [[gnu::always_inline]] inline Path<Packets>* PathMemo::Place(PathKey<Packets> key,
                                                              const PathWalk& walk,

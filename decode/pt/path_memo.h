@@ -21,19 +21,19 @@
 // wherever it is found.
 //
 // From 1010 the outcomes t, t lead through the return, to 1005 or to 100c: the return stack says
-// where. What is left when a path's own calls and returns have cancelled out is its effect: calls
-// that it takes from the stack, then calls that it leaves there. A path knows which calls it takes,
-// and is right only where the same calls lie on the stack; Apply looks, and does nothing where they
-// do not. When a second caller comes along, what was kept for the first does not make way. The
-// place in the table then only says "look behind the newest call", and each caller's path lies at
-// a place that depends on that call, too:
+// where. A path's effect remains when its own calls and returns have cancelled out: calls that it
+// takes from the stack, then calls that it leaves there. A path knows which calls it takes, and is
+// right only where the same calls lie on the stack; Apply looks, and does nothing where they do
+// not. When a second caller comes along, what was kept for the first does not make way. The place
+// in the table then only says "look behind the newest call", and each caller's path lies at a place
+// that depends on that call, too:
 //
 //   (1010, tt)           ->   look behind the newest call
 //   (1010, tt, first)    ->   next 1005, takes `first`
 //   (1010, tt, second)   ->   next 100c, takes `second`
 //
-// Where that is not enough to tell two paths apart, a second call becomes part of the key; with a
-// third one the path takes the other's place.
+// Where that does not distinguish two paths, a second call becomes part of the key; with a third
+// one the path takes the other's place.
 //
 // A path is never stale, but it may be gone: the tables are direct-mapped, and a new path takes the
 // place of an old one, whose uses are added up first. All are forgotten at once when there is no
@@ -195,7 +195,7 @@ class PathMemo {
     return {path, answer};
   }
 
-  // What is known of packets without a look at the stack.
+  // Returns the answer for packets without a look at the stack.
   template <class Packets>
   Answer FirstAnswer(Seed seed, Packets packets) {
     const PathKey<Packets> key(seed, packets);

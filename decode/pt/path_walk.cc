@@ -5,7 +5,7 @@
 
 namespace flowback::pt {
 
-// A path that an Answer and PathCounts can tell.
+// Returns kFits if an Answer and PathCounts have room for the path.
 PathWalk::Result PathWalk::Fits(const Course& at) const {
   constexpr uint8_t kMost = 255;
   const bool fits = at.digest.count <= Answer::kMostInstructions && at.counts.jumps < kMost &&

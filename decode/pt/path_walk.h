@@ -38,7 +38,7 @@ class PathWalk {
 
   enum class Result : uint8_t {
     kPath,
-    kNever,   // the packets contradict the code, or the path is longer than an Answer tells
+    kNever,   // the packets contradict the code, or the path is too long for an Answer
     kNotNow,  // a return whose call is not known
   };
   template <class Packets>

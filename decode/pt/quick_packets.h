@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Packets as the memo of walks takes them: read with as few steps as can be, told by a word, and
+// Packets as the memo of walks takes them: read with as few steps as possible, coded in a word, and
 // cut into the outcomes that a path has.
 #pragma once
 
@@ -57,7 +57,7 @@ struct QuickPackets {
   TipTnt packets;
   size_t size = 0;       // 0: it is something else
   uint64_t last_ip = 0;  // behind it
-  // Of a CYC between TIP and TNT; only the time is in it.
+  // The CYC between TIP and TNT; it has only the time.
   uint64_t cycles = 0;
   size_t cyc_size = 0;
 
@@ -112,7 +112,7 @@ struct QuickPackets {
     }
     return result;
   }
-  // Of a TIP and a TNT packet only the TIP.
+  // Keeps only the TIP of a TIP and a TNT packet.
   void DropTnt() {
     packets = packets.WithoutTnt();
     size -= cyc_size + 1;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Division by the same number again and again, as a multiplication: a division takes some ten times
-// as long, and where CYC packets tell the time there would be half a dozen for each packet.
+// as long, and with CYC packets there would be half a dozen for each packet.
 //
 // With factor = ceil(2^64 / divisor), value * factor / 2^64 is too large by less than
 // value * divisor / 2^64 / divisor. So rounded down it is exact as long as value * divisor < 2^64.

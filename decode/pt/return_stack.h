@@ -73,7 +73,7 @@ class ReturnStack {
     Push(0);
     addresses_[top_] = address;
   }
-  // What was pushed so, or kept by ForgetNodes: that behind `newer` newer ones.
+  // Returns the address that was pushed so, or kept by ForgetNodes, below `newer` newer ones.
   uint64_t AddressAt(unsigned newer) const { return addresses_[top_ - newer]; }
   // REQUIRES: !empty().
   Entry Pop() {

@@ -137,8 +137,8 @@ class SegmentReader final : public FlowReader {
     bool at_end = false;
     std::optional<Middle> middle;  // empty: before the first packet, or behind the last one
   };
-  // Goes over the flow instead of telling it, in turns with the other engine; what both tell goes
-  // to one receiver.
+  // Skips over the flow instead of handing it on, in turns with the other engine; both have the
+  // same receiver.
   using OverSink = EventSink<true, BlockUseSink>;
   struct Over final : UseHolder {
     Over(SegmentReader& reader, TimeEstimator& receiver)
@@ -226,7 +226,7 @@ class SegmentReader final : public FlowReader {
     work_->sink.Restore(told);
     work_->engine.Restore({end.state, end.ip, end.place});
     if (judge_ != nullptr) {
-      // Where it goes on is told later.
+      // The place where it goes on comes later.
       if (sink.calls().stopped()) sink.calls().NoteUnusual();
       over_calls_ = {.begin = before, .end = sink.flow().count, .change = sink.calls().Take()};
     }

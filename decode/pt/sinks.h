@@ -69,7 +69,7 @@ class CountingSink : public SinkDefaults<CountingSink> {
     uint64_t conditionals_ = 0;
     uint64_t taken_ = 0;
   };
-  // Of whole paths the engine adds the digest itself. How often each path is used is counted in the
+  // The engine itself adds the digest of whole paths. How often each path is used is counted in the
   // path, and added up when the part ends. `memo` must live until then, or until CountUses.
   FlowDigest& flow() { return flow_; }
   template <class Path>
@@ -83,7 +83,7 @@ class CountingSink : public SinkDefaults<CountingSink> {
   }
   // The sums of uses, to which paths that give way to others add theirs at once.
   PathUses& uses() { return uses_; }
-  // Packets that are taken by paths are counted with the paths' uses. Here the engine tells of the
+  // Packets that are taken by paths are counted with the paths' uses. Here the engine reports the
   // others, and by how many a use of a path stands for more or fewer packets than the path has.
   void Fast(int64_t packets) { effort_.fast += static_cast<uint64_t>(packets); }
   void Slow(SlowPacket reason, uint64_t packets = 1) { effort_.Of(reason) += packets; }
@@ -102,7 +102,7 @@ class CountingSink : public SinkDefaults<CountingSink> {
     losses_.AddLoss(std::move(loss));
   }
   uint64_t retired() const { return retired_before_ + flow_.count; }
-  // The flow goes on behind `flow`, which another sink was told of.
+  // Continues after `flow`, which another sink received.
   void GoOnFrom(const FlowDigest& flow) {
     flow_ = flow;
     retired_before_ = 0;
@@ -120,7 +120,7 @@ class CountingSink : public SinkDefaults<CountingSink> {
 
  private:
   FlowTotals TakeTotals();
-  // Of the part at hand.
+  // Sums of the current part.
   FlowDigest flow_;
   PathUses uses_;
   PathMemo* memo_ = nullptr;  // that has uses which are not counted yet

@@ -7,7 +7,7 @@
 //   stays     |------------------->|<-------------->|<-------------------|
 //
 // It only goes forward. It is part of a state that other decoders of the same stream go on from, so
-// it keeps numbers, and is told the input each time.
+// it keeps numbers, and takes the input each time.
 #pragma once
 
 #include <algorithm>

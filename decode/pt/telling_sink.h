@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The part that sinks have in common which hand on what they are told: to an ExecutionConsumer, a
-// BatchWriter, or a TimeEstimator that stands before one.
+// The common part of sinks that hand on the flow: to an ExecutionConsumer, a BatchWriter, or a
+// TimeEstimator that stands before one.
 //
 // A sink holds flow back that it has not handed on yet: steps of a batch, instructions that are
 // only counted. Whatever else happens has its place behind that flow, so it goes on first: the sink
@@ -61,7 +61,7 @@ class TellingSink : public Base {
   {
     return receiver_.WantsPacketEnd();
   }
-  // Mostly it changes nothing, and then no flow need be told for it.
+  // Mostly it changes nothing, and then no flow need be handed on for it.
   void PacketEnd(PacketEnding ending)
     requires kWantsTimes
   {

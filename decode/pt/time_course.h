@@ -52,7 +52,7 @@ class TimeCourse {
 
   // ---- asking ----
 
-  // What was found out of the leg at hand may have changed, as marks have become final.
+  // The current leg may have changed, because marks have become final.
   void Restart() { leg_.valid = false; }
   // Behind the last mark, so many ticks an instruction.
   void SetTailPace(double pace) { tail_pace_ = pace; }
@@ -144,7 +144,7 @@ class TimeCourse {
     double pace_;
     double usual_pace_;
   };
-  // The same as GoTo for what stands behind a break there, and ahead of mark `before`.
+  // Works as GoTo for flow after a break there, and before mark `before`.
   void GoToStart(uint64_t count, Number before, const TimeMarks& marks);
   // The line there. `ahead` as TimeLine has it, if the counts began with the flow. (Not returned:
   // copies wait for the stores of their parts.)

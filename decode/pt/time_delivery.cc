@@ -8,7 +8,7 @@
 
 namespace flowback::pt {
 
-// A thread that was on other CPUs meanwhile: when it left and came back their streams tell.
+// A thread that was on other CPUs meanwhile: their streams contain when it left and came back.
 void TimeEstimator::Limit(const ThreadStay& stay, TscInterval& bounds) {
   bounds.lo = std::max(bounds.lo, stay.begin_tsc);
   if (stay.end_tsc != ~uint64_t{0} && (bounds.hi == 0 || bounds.hi > stay.end_tsc))
@@ -193,7 +193,7 @@ void TimeEstimator::DeliverExact() {
   pieces_.pop_front(static_cast<size_t>(piece - first));
 }
 
-// What has come together in batch_.
+// Hands on the collected batch_.
 void TimeEstimator::HandOn() {
   if (batch_.count == 0) return;
   if (!done_) {

@@ -38,7 +38,7 @@ void TimeEstimator::OnMark(const TimeMark& mark, bool tracing) {
   has_cyc_ |= exact_;
   if (exact_) PlaceWaiting();
   if (mark.kind == TimeMark::Kind::kTsc) marks_.Correct(mark);
-  // Of several marks in a row without anything in between only the ends matter.
+  // If several marks follow each other without flow in between, only the ends matter.
   const Number last = marks_.last();
   const bool first = unplaced_.empty();
   if (!first && unplaced_.back() == last && unplaced_count_ == count_ && settled_ != last &&
@@ -58,7 +58,7 @@ void TimeEstimator::OnMark(const TimeMark& mark, bool tracing) {
 }
 
 // The last mark came after the instructions given so far; while tracing is on, others that no
-// packet has told yet may have executed, too. It is no point where a better one stands.
+// packet has proven yet may have executed, too. It is no point where a better one stands.
 void TimeEstimator::PlaceHere() {
   const bool stands =
       course_.HasPoints() && course_.LastPoint().mark != 0 && course_.LastPoint().count == count_;
@@ -133,7 +133,7 @@ void TimeEstimator::OnEvent(const TraceEvent& event) {
   }
   if (piece.starts) tracing_ = true;
   if (exact_ && IsOfFlow(event.kind)) {
-    // Flow may be older that has not been told yet, so nothing is settled.
+    // Flow that has not come yet may be older, so nothing is settled.
     piece.lo = piece.last_lo = marks_.last();
     exact_ = false;
     Place(marks_.last(), count_, piece.starts);
@@ -149,7 +149,7 @@ void TimeEstimator::OnEvent(const TraceEvent& event) {
   FlushIfMany();
 }
 
-// Somewhere behind the last packet that told of the flow.
+// Somewhere after the last packet about the flow.
 void TimeEstimator::OnLossBegin() {
   Add(Piece::Kind::kLossBegin);
   ++waiting_;

@@ -20,10 +20,10 @@
 //   last one's lo             CYC 2               CYC 3
 //   points                    CYC 2               CYC 3                MTC 4
 //
-// The bounds of a piece are known only when a later packet has told the time, so pieces wait here;
-// what is known of the moments themselves is TimeMarks' concern. Then each piece gets its most
-// likely time, for which timing packets are points on a line of instructions counted against time
-// (TimeCourse), and goes on to the consumer: blocks in batches of many pieces.
+// The bounds of a piece are known only when a later packet has the time, so pieces wait here;
+// TimeMarks has the moments themselves. Then each piece gets its most likely time, for which timing
+// packets are points on a line of instructions counted against time (TimeCourse), and goes on to
+// the consumer: blocks in batches of many pieces.
 #pragma once
 
 #include <algorithm>
@@ -46,9 +46,9 @@ namespace flowback::pt {
 // copy does.
 struct EstimatorState {
   using Number = TimeMarks::Number;
-  // Of the flow, with one pair of bounds.
+  // A part of the flow with one pair of bounds.
   struct Piece {
-    // kUntold: blocks that nobody is told of; what waits knows by it that they are waiting, too.
+    // kUntold: blocks that are not handed on, but counted among the waiting ones.
     enum class Kind : uint8_t { kBlock, kBlocks, kEvent, kLossBegin, kLoss, kUntold };
     Kind kind{};
     bool starts = false;        // an event behind a break
@@ -57,10 +57,10 @@ struct EstimatorState {
     uint64_t count = 0;         // instructions before it
     Number lo = 0;
     Number hi = 0;
-    Number last_lo = 0;  // of a block's, or the blocks', last instruction; 0: as lo. Of an event
+    Number last_lo = 0;  // for the last instruction of the block or blocks; 0: as lo. For an event
                          // that a CYC times: that one
   };
-  // The last mark of cycles that was told, and what came since.
+  // The last mark of cycles that was handed on, and the state since then.
   struct LastCycles {
     CycleMark::Since since = CycleMark::Since::kUnknown;  // what the next one will say
     uint64_t all = 0;                                     // Mark::all_cycles
@@ -88,7 +88,7 @@ struct EstimatorState {
   std::deque<DataLoss> losses_;
   uint64_t count_ = 0;  // instructions in all pieces so far
 
-  // What is being handed on.
+  // The part that is being handed on.
   BlockStretch batch_;        // whose times are known; is handed on when it is long enough
   uint64_t batch_begin_ = 0;  // instructions before it
   size_t stretch_left_ = 0;   // blocks of its last stretch whose times are still to come
@@ -123,10 +123,10 @@ class TimeEstimator : private EstimatorState {
   // From now on hands on to that one.
   void Use(ExecutionConsumer& consumer) { consumer_ = &consumer; }
 
-  // A packet told the time. `tracing`: instructions may execute now.
+  // A packet had the time. `tracing`: instructions may execute now.
   void OnMark(const TimeMark& mark, bool tracing);
-  // Whether a CYC packet, while tracing is on, only adds to what was told before: then instructions
-  // ahead of it that have not been told yet may be told together with those behind it.
+  // Whether a CYC packet, while tracing is on, only adds to earlier marks: then waiting
+  // instructions before it may be handed on together with those after it.
   bool TakesCyc() const { return tracing_ && !exact_ && unplaced_.empty(); }
   // REQUIRES: TakesCyc(). Does what OnMark does.
   void OnCyc(const TimeMark& mark) {
@@ -158,11 +158,10 @@ class TimeEstimator : private EstimatorState {
     course_.Add({count_, number, false});
   }
 
-  // A piece of flow that the packet in work proves. What it points to must stay until Finish.
+  // A piece of flow that the packet in work proves. Its pointers must stay valid until Finish.
   void OnBlock(const BlockRun& run);
   // So many blocks, all of the same bounds, of a stretch that OnStretch brings. `takes_packet`: so
-  // does the last one, none before it. Ahead of a mark that tells its time itself, all must have
-  // come.
+  // does the last one, none before it. All must have come before a mark with its own time.
   [[gnu::always_inline]] void OnBlocks(size_t blocks, uint64_t instructions, bool takes_packet) {
     Piece& piece = Add(Piece::Kind::kBlocks);
     waiting_ += blocks;
@@ -187,8 +186,8 @@ class TimeEstimator : private EstimatorState {
     count_ += count;
     if (exact_ && takes_packet) TakeExact();
   }
-  // Instead of OnBlock, where nobody is told, but all the rest is to be as if: behind these may
-  // come blocks again that somebody is.
+  // Replaces OnBlock for blocks that are not handed on, but count in everything else. Blocks that
+  // are handed on may follow.
   void OnUntold(uint64_t blocks, uint64_t instructions, bool takes_packet) {
     Piece& piece = Add(Piece::Kind::kUntold);
     piece.blocks = static_cast<uint32_t>(blocks);
@@ -197,16 +196,16 @@ class TimeEstimator : private EstimatorState {
     overfull_ |= waiting_ >= kMaxWaiting - kMaxWaiting / 8;
     OnInstructions(instructions, takes_packet);
   }
-  // Since the last Restore what waits has been as if all had been told, and is again told in full.
+  // Since the last Restore the waiting flow is complete, and is again handed on in full.
   bool is_whole() const { return untold_ == 0 && !overfull_; }
   bool has_cyc() const { return has_cyc_; }
   // The flow is lost here; the loss itself follows when it is found again.
   void OnLossBegin();
   void OnLoss(const DataLoss& loss);
-  // A packet has been taken. What follows a TIP that may have been held back while marks were told
-  // is no older than the packets that were written before all of those. Behind a packet that says
-  // nothing of the flow, some may follow that is older; but a CYC ahead of it has timed it, and not
-  // the next one.
+  // A packet has been taken. Flow after a TIP that may have been held back during marks is no older
+  // than the packets that were written before all of those. Behind a packet that says nothing of
+  // the flow, some may follow that is older; but a CYC ahead of it has timed it, and not the next
+  // one.
   void OnPacketEnd(PacketEnding ending) {
     if (!Wants(ending)) return;
     switch (ending) {
@@ -223,7 +222,7 @@ class TimeEstimator : private EstimatorState {
   bool Wants(PacketEnding ending) const {
     return ending == PacketEnding::kStatus ? exact_ : WantsPacketEnd();
   }
-  // The same of a packet that tells of the flow.
+  // Works as above for a packet about the flow.
   bool WantsPacketEnd() const { return settled_ != marks_.last() || exact_; }
   // Whether the packet in work may be a TIP that was held back; its flow is still to come.
   void OnHeldBack(bool held) {

@@ -10,10 +10,10 @@ namespace {
 
 using Mark = TimeMarks::Mark;
 
-// The CYC packets between two marks that tell themselves.
+// The CYC packets between two marks with their own times.
 class CycleScale {
  public:
-  // `from`: null where nothing told the time before.
+  // `from`: null without an earlier time.
   CycleScale(const Mark* from, const Mark& to, const Clock& rates)
       : from_(from), to_(to), rates_(rates) {
     if (from_ != nullptr) range_ = to.tsc - std::min(from->tsc, to.tsc);
@@ -140,7 +140,7 @@ void TimeMarks::Resolve(const Clock& rates) {
   }
 }
 
-// The CYCs up to `end`, which tells itself.
+// Resolves the CYCs up to `end`, which has its own time.
 void TimeMarks::Calibrate(Number end, const Clock& rates) {
   if (resolved_ + 1 == end) return;
   CycleScale scale(base_ == 0 ? nullptr : &At(base_), At(end), rates);

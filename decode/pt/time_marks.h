@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The moments that timing packets stand for: marks, by number, and what becomes known of them.
 //
-// A TSC or MTC tells its time itself. A CYC tells how many cycles came since the last one of those;
+// A TSC or MTC contains its time. A CYC contains the number of cycles since the last one of those;
 // how long they took follows from both sides, when the next one has come. Until then it waits:
 //
 //     MTC 1         CYC 2   CYC 3         MTC 4   CYC 5   CYC 6
@@ -26,7 +26,7 @@ class TimeMarks {
  public:
   using Number = uint64_t;  // from 1; 0 says that there is none
 
-  // What its packet told; once the mark is resolved, what is known at last.
+  // The time from its packet; the final one once the mark is resolved.
   struct Mark {
     uint64_t tsc = 0;         // most likely
     uint64_t lo = 0;          // not before
@@ -68,7 +68,7 @@ class TimeMarks {
                       .ratio = terms_.highest_ratio});
     unsaid_last_ = ++last_;
   }
-  // What was left unsaid. Ahead of ResolveOpen, and of a copy that shall go on.
+  // Computes the deferred marks. Call it before ResolveOpen, and before a copy that continues.
   void SayAll(const Clock& rates);
   // Instead of the last one.
   void Replace(const TimeMark& told) {
@@ -78,7 +78,7 @@ class TimeMarks {
   }
   // What a TSC packet, the next mark, says of the marks in doubt before it.
   void Correct(const TimeMark& tsc);
-  // Makes all marks final. REQUIRES: the last one tells itself, and is not in doubt.
+  // Makes all marks final. REQUIRES: the last one has its own time, and is not in doubt.
   void Resolve(const Clock& rates);
   // The same where no packet has confirmed them. REQUIRES: SayAll has been called.
   void ResolveOpen();
@@ -111,10 +111,10 @@ class TimeMarks {
   Number first_ = 1;  // of marks_.front()
   Number last_ = 0;
   Number resolved_ = 0;
-  Number base_ = 0;           // the last one up to resolved_ that tells itself
-  uint64_t base_cycles_ = 0;  // Mark::all_cycles of the last one of all that tells itself
-  // Marks of CYCs of which only the cycles are said: from, and up to. What follows from these terms
-  // is still to be, where no mark has made them final.
+  Number base_ = 0;           // the last one up to resolved_ with its own time
+  uint64_t base_cycles_ = 0;  // Mark::all_cycles of the last one of all with its own time
+  // First and last mark of CYCs that have only their cycles so far. Their times are computed from
+  // these terms, unless a mark has made them final.
   Clock::CycTerms terms_;
   Number unsaid_first_ = 1;
   Number unsaid_last_ = 0;

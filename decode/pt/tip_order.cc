@@ -54,7 +54,7 @@ bool ShowsTipsAtOnce(const DecodeInput& input, const Errata& errata) {
   Packet packet;
   while (at < end) {
     window.MoveTo(at);
-    // Half of the packets, which tell what they are by a look at one byte.
+    // Half of the packets: one byte shows their kind.
     if (const uint8_t tnt = QuickPackets::TntAt(&input.bytes[at]);
         tnt != 0 && pebs.item_bytes == 0) {
       seen.AddTnt(OutcomeCount(tnt >> 1));

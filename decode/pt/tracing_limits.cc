@@ -11,7 +11,7 @@ bool TracingLimits::StopAtEndOf(const BlockGraph& graph, uint32_t id,
   return LeavesFilter(graph, id) || graph.Binds(id, kFlagMovCr3);
 }
 
-// Erratum: the packet that tells so has no IP.
+// Erratum: the packet at the filter's end has no IP.
 bool TracingLimits::LeavesFilter(const BlockGraph& graph, uint32_t id) const {
   if (!errata_.filter_exit_no_ip || config_.filter_ranges.empty()) return false;
   const InstructionClass last = graph.node(id).last;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// A thread runs on one CPU at a time. Each CPU's stream tells when the thread's flow stopped there
+// A thread runs on one CPU at a time. Each CPU's stream shows when the thread's flow stopped there
 // and went on, within bounds: by the timing packets around.
 //
 //      CPU 0   |--a1--| |-a2-|                  |---a3---|
@@ -10,7 +10,7 @@
 // So the streams' stretches of flow are merged. One that goes on until after another began at the
 // latest can't be before it. Mostly that decides. Where both orders are possible, for a stretch
 // that no timing packet lies in, the thread is taken to stay on its CPU unless a timing packet in
-// the pause tells that it was away: a CPU that begins to trace tells the time first. Then the
+// the pause shows that it was away: a CPU that begins to trace writes the time first. Then the
 // stretch goes first that has the earlier time ahead of it.
 //
 // Stretches that follow each other on a CPU make one part, a stay of the thread.
@@ -26,7 +26,7 @@
 namespace flowback {
 namespace {
 
-// False when the stream does not tell the time.
+// False when the stream has no times.
 bool FindStretches(const Stream& stream, const TraceSource& source,
                    std::vector<Stretch>& stretches) {
   constexpr TimeConversion kTicks{.shift = 0, .mult = 1, .zero = 0};
@@ -62,7 +62,7 @@ class Mover {
   }
 
  private:
-  // No record tells when the thread was there, or none need be asked.
+  // Returns true if records do not say when the thread was there, or are not needed.
   bool IsOfOneThread(const Stream& stream) const {
     const std::vector<StayChange>& changes = inputs_[stream.index].changes;
     const ThreadStay* stay = changes.front().stay;

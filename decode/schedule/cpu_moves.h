@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// In which order one thread's trace on several CPUs executed, where no record tells.
+// The order in which one thread's trace on several CPUs executed, without records.
 #pragma once
 
 #include <deque>

@@ -26,7 +26,7 @@ const SidebandBase& BaseOf(const SidebandRecord& record) {
 }
 
 // When records of each CPU were lost. A loss may have begun right after the CPU's record before the
-// one that tells of it.
+// LOST record.
 std::map<int32_t, std::vector<Span>> LostSpans(const Recording& recording) {
   std::map<int32_t, std::vector<Span>> spans;
   std::map<int32_t, uint64_t> last;  // time of a CPU's latest record
@@ -74,12 +74,12 @@ std::vector<StreamRange> RangesOf(const Stream& stream, const std::vector<Span>&
   return ranges;
 }
 
-// A thread left the program that the records tell of, or may have left it. There are two signs: a
-// system call that may have been an execve and behind which the thread did not go on, and code that
-// executed though no record tells of it.
+// A thread left the recorded program, or may have left it. There are two signs: a system call that
+// may have been an execve and behind which the thread did not go on, and code that executed without
+// a record.
 struct Departure {
   const ThreadStay* stay = nullptr;  // whose the flow is
-  uint64_t known = 0;                // the latest time told when the flow went on; 0: none yet
+  uint64_t known = 0;                // the latest time when the flow went on; 0: none yet
   uint64_t earliest = 0;             // tsc; 0: not known
   uint64_t latest = 0;               // the same
 };
@@ -136,7 +136,7 @@ class Departures final : public ExecutionConsumer {
     if (call_->number) return call_->number->IsOneOf({LinuxCall::kExecve, LinuxCall::kExecveat});
     return call_->space == nullptr || call_->space->Find(ip) == nullptr;
   }
-  // The first time that is told after a departure is the latest moment at which it can have been.
+  // The first time after a departure is its latest possible moment.
   void Pass(uint64_t tsc) {
     for (; timed_ < found_.size() && found_[timed_].known < tsc; ++timed_)
       found_[timed_].latest = tsc;
@@ -204,7 +204,7 @@ class Finder {
   const Recording& recording_;
   const RecordingCode& code_;
   std::vector<int32_t> pids_;
-  std::map<int32_t, std::vector<uint64_t>> execs_;  // that the records tell of
+  std::map<int32_t, std::vector<uint64_t>> execs_;  // in the records
   std::vector<LostProgram> found_;
 };
 
@@ -227,7 +227,7 @@ std::map<int32_t, RecordingCode::History> FindLostPrograms(const Recording& reco
       input.from = range.begin;
       input.resync = Resync::kEarliest;  // to see as much as possible
       Departures departures(range.end);
-      // A failure is left to the decoding that follows, which fails as well and tells why.
+      // A failure is left to the later decoding, which fails as well and says why.
       if (!(*decoder)->Decode(input, departures)) continue;
       for (const Departure& departure : departures.Take()) finder.Add(departure, spans);
     }

@@ -4,14 +4,14 @@
 // A process that goes on to another program, by execve, has none of its old code any more. The
 // records that say so may be among those that the kernel had no room for (PERF_RECORD_LOST); then
 // the old code would be taken for what runs. But the trace shows it: a thread makes that system
-// call, and goes on elsewhere than behind it. Or it runs code that no record tells of: then records
-// of this process's mappings are missing, and behind them any other may be.
+// call, and goes on elsewhere than behind it. Or it runs code without a record: then records of
+// this process's mappings are missing, and behind them any other may be.
 //
 //   CPU's records  ... a record |  lost  | LOST, another record ...
 //   CPU's trace    ... execve -> the flow goes on elsewhere ...    -> the process's code is unknown
 //
-// From then on only that code is known of which later records of mappings tell; behind the next
-// execve that the records tell of, all code is known again.
+// From then on only code in later records of mappings is known; after the next recorded execve all
+// code is known again.
 #pragma once
 
 #include <cstdint>

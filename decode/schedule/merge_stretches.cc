@@ -175,7 +175,7 @@ class Merge {
   std::vector<StretchSource>& sources_;
   std::vector<StretchPart> parts_;
   size_t current_ = 0;
-  // Of the sources' next stretches, but for the one that the thread is on.
+  // The sources' next stretches, except the one that the thread is on.
   std::set<std::pair<uint64_t, size_t>> by_latest_;  // begin_hi
   ByGuess by_guess_;
   uint64_t latest_of_others_ = 0;

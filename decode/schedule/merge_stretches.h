@@ -14,7 +14,7 @@ struct Stretch {
   uint64_t begin_lo = 0;  // it did not begin before
   uint64_t begin_hi = 0;  // nor after
   uint64_t end_lo = 0;    // it did not end before
-  bool told = false;      // a packet told the time in the pause before it
+  bool told = false;      // a packet had the time in the pause before it
 
   // When it began, as far as that can be guessed without the CPU that the thread was on.
   uint64_t Guess() const { return told ? begin_lo : begin_hi; }

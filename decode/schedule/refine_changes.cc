@@ -15,8 +15,8 @@
 namespace flowback {
 namespace {
 
-// A switch that is found may tell where another thread stopped, which may decide about another
-// switch, and so on. Mostly nothing new is found after two rounds.
+// A found switch may show where another thread stopped, which may decide another switch, and so on.
+// Mostly nothing new is found after two rounds.
 constexpr int kMostRounds = 8;
 
 bool MayMissRecords(const Recording& recording) {

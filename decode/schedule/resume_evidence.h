@@ -29,14 +29,14 @@ struct SharedStream {
   std::vector<ResumePoint> points;  // by offset; not every pause has one
   SwitchPlaces places;              // of the stays, as far as they are known by now
 
-  // Null when the flow does not tell.
+  // Null when the flow has none.
   const ResumePoint* PointAt(uint64_t offset) const;
 };
 
 class ResumeEvidence {
  public:
   // `streams` and `records`, the recording's, must outlive this; the streams' places may change.
-  // `untold`: the stays of CPUs about which nothing can be told.
+  // `untold`: the stays of CPUs without evidence.
   ResumeEvidence(const std::deque<SharedStream>& streams,
                  const std::vector<SidebandRecord>& records,
                  const std::vector<std::span<const ThreadStay>>& untold = {});
@@ -47,13 +47,13 @@ class ResumeEvidence {
 
  private:
   struct StayOfThread {
-    const SharedStream* stream = nullptr;  // null: nothing can be told
+    const SharedStream* stream = nullptr;  // null: no evidence
     const ThreadStay* stay = nullptr;
     size_t index = 0;  // in stream->schedule->stays
   };
   using Addresses = std::set<uint64_t>;
 
-  // Each adds where the thread may have stopped. False: that can't be told.
+  // Each adds where the thread may have stopped. False: unknown.
   bool AddStopsBefore(const ThreadStay& stay, Addresses& stops) const;
   bool AddStopsAtEnd(const StayOfThread& at, Addresses& stops) const;
   bool AddStopsAtFork(const ForkRecord& fork, Addresses& stops) const;

@@ -10,8 +10,8 @@
 namespace flowback {
 namespace {
 
-// Whether the run ends in a system call that is certainly none of `calls`. That is known only of
-// calls in 64-bit programs whose number the code tells.
+// Whether the run ends in a system call that is certainly none of `calls`. That is known only for
+// calls in 64-bit programs whose number the code contains.
 bool IsKnownOther(const std::optional<SystemCall>& call, std::initializer_list<LinuxCall> calls) {
   return call && call->abi == LinuxAbi::kX86_64 && !call->IsOneOf(calls);
 }
@@ -24,7 +24,7 @@ class Collector final : public ExecutionConsumer {
     begun_ = false;
     stop_ = {};
     // A system call returns behind its instruction, so that is where the thread is expected to go
-    // on. Where another transfer led to is not where the thread stopped, so it tells nothing.
+    // on. Another transfer's target is not where the thread stopped, so it is no evidence.
     if (run.exit != BlockExit::kStopped || run.last != InstructionClass::kFarCall) return;
     stop_.expected = run.LastAddress() + run.lengths.back();
     using enum LinuxCall;

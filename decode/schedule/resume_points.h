@@ -14,7 +14,7 @@ struct ResumePoint {
   uint64_t offset = 0;    // of the packet that begins the flow again
   uint64_t expected = 0;  // where the thread that ran before the pause goes on; 0: not known
   uint64_t resumed = 0;   // where the flow goes on behind the pause
-  // The thread stopped in the middle of things, or in a system call that, as its number tells, ...
+  // The thread stopped in the middle of user code, or in a system call that, by its number, ...
   bool no_clone = false;    // ... makes no thread,
   bool no_detour = false;   // ... and does not make its thread go on elsewhere.
   bool after_call = false;  // the flow goes on behind a SYSCALL, where no signal handler begins

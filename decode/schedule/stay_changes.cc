@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
 // The kernel switches threads while tracing is off, so a switch lies in a pause of the trace. The
-// records tell when it was: from the one thread's "out" to the next one's "in". The packets tell
-// between which times a pause lies. Mostly one pause alone can hold the switch, because it took
-// longer than the distance of two timing packets. Where several can, the addresses at which the
-// flow goes on may rule some out. If more than one is left, the trace from the first of them to the
-// last is nobody's: one of the two threads made it, but which one is not known.
+// records bound its time: from the one thread's "out" to the next one's "in". The packets bound the
+// times of a pause. Mostly one pause alone can hold the switch, because it took longer than the
+// distance of two timing packets. Where several can, the addresses at which the flow goes on may
+// rule some out. If more than one is left, the trace from the first of them to the last is
+// nobody's: one of the two threads made it, but which one is not known.
 #include "decode/schedule/stay_changes.h"
 
 #include <algorithm>
@@ -29,8 +29,8 @@ bool SameThread(const ThreadStay& one, const ThreadStay& other) {
 // Where a CPU's stays begin in its stream.
 struct Places {
   SwitchPlaces places;
-  // From this offset on a thread ran that no record tells of. The key is the stay that comes next;
-  // behind the last stay it is the number of stays.
+  // From this offset on an unrecorded thread ran. The key is the stay that comes next; behind the
+  // last stay it is the number of stays.
   std::map<size_t, uint64_t> strangers;
 };
 
@@ -118,8 +118,8 @@ class Matcher {
     return true;
   }
 
-  // The stream ends here. The flow went on at least until then: if its thread had gone before, a
-  // thread made it that no record tells of.
+  // The stream ends here. The flow went on at least until then: if its thread had gone before, an
+  // unrecorded thread made it.
   bool TakeEnd(const Pause& end) {
     SettleAll();
     if (next_ > 0 && end.earliest > Out(next_)) found_.strangers[next_] = left_->offset;
@@ -199,7 +199,7 @@ class Matcher {
       // Then only the times count.
       if (!left.empty()) candidates = left;
     }
-    // No record tells of a thread before the first stay, so its flow begins in the first pause.
+    // No record names a thread before the first stay, so its flow begins in the first pause.
     if (next_ == 0) candidates = candidates.first(1);
     const size_t run_end = EndOfRun(end);
     found_.places.Add(next_, run_end,
@@ -292,7 +292,7 @@ class Changes {
     return last;
   }
 
-  // Adds the flow of threads that no record tells of, up to the stay.
+  // Adds the flow of unrecorded threads, up to the stay.
   void AddStrangers(size_t stay) {
     for (; stranger_ != strangers_end_ && stranger_->first <= stay; ++stranger_)
       AppendBetween(stranger_->second, stranger_->first);

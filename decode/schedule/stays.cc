@@ -10,7 +10,7 @@
 //
 // So the time in question is nobody's, with the process if both belong to the same one; but for
 // what other words of the records prove: a switch may name the thread before or after, and a thread
-// that told of its end does not run afterwards. The first record of a CPU is no such case: whoever
+// whose end is recorded does not run afterwards. The first record of a CPU is no such case: whoever
 // goes out ran there when the recording began.
 //
 // A thread runs on one CPU at a time. Where two have it, what is not proved by both ends is wrong.
@@ -24,8 +24,7 @@
 namespace flowback {
 namespace {
 
-// Which process a thread belongs to, for records that do not tell: those of the tracepoint
-// sched_switch.
+// Which process a thread belongs to, for records without it: those of the tracepoint sched_switch.
 class Processes {
  public:
   explicit Processes(const std::vector<SidebandRecord>& records) {
@@ -33,8 +32,8 @@ class Processes {
       std::visit([this](const SidebandBase& base) { Learn(base); }, record);
   }
 
-  // As last told before `time`, since thread numbers are used again; where nothing was told before,
-  // as first told afterwards.
+  // Returns the process last recorded before `time`, since thread numbers are used again; else the
+  // first one recorded afterwards.
   int32_t Of(int32_t tid, uint64_t time) const {
     const auto known = known_.find(tid);
     if (known == known_.end()) return -1;
@@ -107,7 +106,7 @@ void StaysOfCpus::On(const ItraceStartRecord& record) {
   cpu.by_start = true;
 }
 
-// A thread that tells of its end runs until then and not afterwards; the switch follows.
+// A thread with an exit record runs until then and not afterwards; the switch follows.
 void StaysOfCpus::On(const ExitRecord& record) {
   const auto found = std::ranges::lower_bound(cpus_, record.cpu, {}, &Cpu::number);
   if (found == cpus_.end() || found->number != record.cpu) return;
@@ -130,7 +129,7 @@ StaysOfCpus::Cpu& StaysOfCpus::At(int32_t number) {
   return *found;
 }
 
-// The thread that runs is gone by the time of `who`'s record, but no record told when it went.
+// The thread that runs is gone by the time of `who`'s record, but no record has the time.
 void StaysOfCpus::EndUnseen(Cpu& cpu, const SidebandBase& who, int32_t previous) {
   ThreadStay& last = cpu.stays.back();
   const bool named = previous > 0 && previous == last.tid;
@@ -141,7 +140,7 @@ void StaysOfCpus::EndUnseen(Cpu& cpu, const SidebandBase& who, int32_t previous)
   MakeNobodys(last);
 }
 
-// The start of the trace and the switch are told by a record each.
+// The start of the trace and the switch have a record each.
 bool StaysOfCpus::SaidTwice(const Cpu& cpu, const SidebandBase& who, int32_t previous) {
   if (!cpu.running || cpu.stays.back().tid != who.tid || cpu.exit != 0) return false;
   return cpu.stays.back().begin == who.time || (cpu.by_start && previous <= 0);
@@ -233,7 +232,7 @@ void StaysOfCpus::DropImpossible() {
   for (Cpu& cpu : cpus_)
     for (ThreadStay& stay : cpu.stays)
       if (stay.tid > 0) all.push_back(&stay);
-  // A stay whose begin no record tells began when the thread had left its CPU before.
+  // A stay without a recorded begin began when the thread had left its CPU before.
   std::ranges::stable_sort(all, {}, [](const ThreadStay* s) { return std::pair(s->tid, s->end); });
   for (size_t i = 1; i < all.size(); ++i)
     if (all[i]->tid == all[i - 1]->tid && all[i]->begin_bound == Bound::kHinted)

@@ -17,12 +17,12 @@ class StaysOfCpus {
   // `records` in time order.
   explicit StaysOfCpus(const std::vector<SidebandRecord>& records);
 
-  // Empty when no record tells of the CPU.
+  // Empty when no record names the CPU.
   const std::vector<ThreadStay>& Of(int32_t cpu) const;
   // All stays are of one thread.
   bool OneThread() const { return one_thread_; }
   // No record names another thread. Some stays may be nobody's all the same: where records are
-  // missing, or tell where the thread was seen but not when it left.
+  // missing, or contain where the thread was seen but not when it left.
   bool NameOnly(int32_t tid) const { return !reused_ && named_ == std::set<int32_t>{tid}; }
 
  private:
@@ -34,7 +34,7 @@ class StaysOfCpus {
     bool by_start = false;  // an ITRACE_START says so, and no switch yet
     uint64_t exit = 0;      // when the thread that runs said that it ends; 0: it did not
     uint64_t out = 0;       // when the last one ended
-    int32_t next = -1;      // who comes, by the record of that; -1: not told
+    int32_t next = -1;      // who comes, by the record of that; -1: unknown
   };
 
   void On(const SwitchRecord& record);

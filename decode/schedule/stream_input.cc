@@ -21,7 +21,7 @@ using Histories = std::map<int32_t, RecordingCode::History>;  // by pid
 
 class Builder {
  public:
-  // `changed` has the code of those processes about which the records do not tell everything.
+  // `changed` has the code of those processes whose records are incomplete.
   Builder(const Recording& recording, const RecordingCode& code, const Histories& changed)
       : code_(code),
         changed_(changed),
@@ -33,7 +33,7 @@ class Builder {
     std::map<int32_t, size_t> buffers;
     for (const Stream& stream : recording.streams)
       if (stream.tid < 0) cpus_[stream.cpu].shared = ++buffers[stream.cpu] > 1;
-    // Where only one thread was traced, all trace is its, whether or not the records tell when it
+    // Where only one thread was traced, all trace is its, whether or not the records say when it
     // was on which CPU.
     only_one_ = traced_.size() == 1 && !lost && stays_.NameOnly(traced_.begin()->first);
     others_ran_ = std::ranges::any_of(recording.sideband, [this](const SidebandRecord& record) {
@@ -58,7 +58,7 @@ class Builder {
   }
 
  private:
-  // Whether it is a traced thread, the idle task, or not told.
+  // Returns whether it is a traced thread, the idle task, or unknown.
   bool MayBeTraced(int32_t tid) const { return tid <= 0 || traced_.contains(tid); }
 
   using Stays = std::vector<ThreadStay>;

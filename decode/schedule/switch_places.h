@@ -9,7 +9,7 @@
 namespace flowback {
 
 // The pauses in which a stay may have begun: the stream offsets of the first one and of the last.
-// Where `first` is behind `last`, the stream does not tell.
+// If `first` is greater than `last`, the place is unknown.
 struct SwitchPlace {
   uint64_t first = 1;
   uint64_t last = 0;
@@ -25,7 +25,7 @@ struct SwitchPlace {
 // kept, of which there are no more than a few for each pause.
 class SwitchPlaces {
  public:
-  // Of stays in succession, half-open.
+  // A half-open range of consecutive stays.
   struct Run {
     size_t begin = 0;
     size_t end = 0;

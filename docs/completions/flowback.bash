@@ -125,7 +125,7 @@ _flowback() {
   [[ -n ${COMP_LINE-} ]] && _flowback_functions && return
   [[ $command == record && $COMP_CWORD -gt 1 ]] && at=$(_flowback_program_at)
   if [[ -n $at ]]; then
-    # Of the program's own words flowback knows nothing: names of files, as by default.
+    # flowback does not know the program's own words: offers names of files, as by default.
     if ((at == COMP_CWORD)); then
       mapfile -t COMPREPLY < <(compgen -c -- "$word" | sort -u)
     fi

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# make.sh PROGRAM FOLDER: writes the manual pages into FOLDER: flowback(1), and one for each command,
-# whose options the program itself tells and whose description lies beside this script.
+# make.sh PROGRAM FOLDER: writes the manual pages into FOLDER: flowback(1), and one for each
+# command, whose options the program itself prints and whose description lies beside this script.
 set -eu
 program=$1
 folder=$2

@@ -6,7 +6,8 @@
 
 namespace flowback {
 
-// From its beginning to its end the thread is in a region. `name` must outlive it. Of one thread.
+// Keeps the thread in a region from its construction to its destruction. `name` must outlive it.
+// For one thread.
 class SelfRegion {
  public:
   explicit SelfRegion(const char* name) { flowback_region_begin(name); }

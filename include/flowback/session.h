@@ -117,7 +117,7 @@ class Session {
   // Puts each thread's flow together and keeps the selected threads. Returns false if none is left.
   bool SelectThreads();
 
-  // What is open. REQUIRES: the step that opens it has succeeded.
+  // The opened parts. REQUIRES: the step that opens it has succeeded.
   const SessionOptions& options() const;
   const Recording& recording() const;
   bool has_code() const;

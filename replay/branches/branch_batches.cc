@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// Branches of many blocks at a time. What a batch has between its first and its last block is
-// simple: each block goes on where the one before it led, and nothing is told of cycles or of
-// predictions. Its first and last blocks are counted by OnBlock.
+// Branches of many blocks at a time. The blocks between a batch's first and last are simple: each
+// goes on where the one before it led, without cycles or predictions. Its first and last blocks are
+// counted by OnBlock.
 #include "replay/branches/branch_sums.h"
 
 namespace flowback {
 
 void BranchSums::OnBlocks(const BlockBatch& batch) {
-  // Batches with times may tell cycles, and a batch is worth its set-up only with some blocks.
+  // Batches with times may have cycles, and a batch is worth its set-up only with some blocks.
   constexpr size_t kFew = 4;
   BlockRuns runs(batch);
   if (!batch.times.empty() || batch.steps.size() < kFew) {

@@ -13,7 +13,7 @@
 
 namespace flowback {
 
-// What is counted must stay where it is.
+// The counted items must not move.
 template <class Edge, class NotTaken>
 class BranchCache {
  public:

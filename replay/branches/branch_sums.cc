@@ -87,7 +87,7 @@ void BranchSums::OnEvent(const TraceEvent& event) {
 
 // Control is certain again at a branch's target, as behind a system call, or at a branch's source,
 // where a stack begins with it: what ran ahead of that is not known. Code that ran up to a later
-// branch tells that it was a target. Of a branch that stands there alone nothing does.
+// branch shows that it was a target. For a branch that stands there alone that is unknown.
 void BranchSums::OnUnknown(const UnknownFlow& unknown) {
   BeginAt(Behind(unknown));
   maybe_source_ = true;

@@ -26,7 +26,7 @@
 
 namespace flowback {
 
-// Cycles from the branch before, as far as the hardware told them.
+// Cycles from the branch before, as far as the hardware recorded them.
 struct CycleSums {
   std::map<uint32_t, uint64_t> exact;  // how often it was so many
   uint64_t at_least = 0;               // how often it was more than the counter holds
@@ -42,7 +42,7 @@ struct CycleSums {
 // A branch that was taken to one place.
 struct BranchEdge {
   uint64_t times = 0;
-  uint64_t right = 0;  // of them predicted so; where that is told
+  uint64_t right = 0;  // of them predicted so; if known
   uint64_t wrong = 0;
   CycleSums cycles;
 
@@ -53,7 +53,7 @@ struct BranchSum {
   CodePlace place;
   InstructionClass kind = InstructionClass::kOther;
   uint64_t not_taken = 0;                 // of conditional ones
-  std::map<CodePlace, BranchEdge> edges;  // by where they led, as far as that is told and kept
+  std::map<CodePlace, BranchEdge> edges;  // by target, as far as known and kept
   uint64_t elsewhere = 0;                 // of them to other targets than the first kMostTargets
   bool cycles_told = false;               // of any time, also where the line is not known
   // All that were taken, also those to an unknown target. `right` and `wrong` count those that were
@@ -71,7 +71,7 @@ struct RangeSum {
   CodePlace begin;  // of the first and of the last instruction
   CodePlace end;
   uint64_t times = 0;
-  CycleSums cycles;  // of going through all of it, as far as they are told
+  CycleSums cycles;  // of going through all of it, as far as known
 };
 
 struct BranchReport {
@@ -97,7 +97,7 @@ class BranchSums final : public PlayConsumer {
   void OnLoss(const DataLoss&) override;
   void OnUnknown(const UnknownFlow& unknown) override;
 
-  // Of a branch so many targets are kept: an indirect one may have more than memory holds.
+  // The number of targets kept of a branch: an indirect one may have more than memory holds.
   static constexpr uint32_t kMostTargets = 1024;
 
   // The spaces must still be there.
@@ -126,7 +126,7 @@ class BranchSums final : public PlayConsumer {
   // Directions of conditional branches that were not taken.
   struct NotTaken {
     uint64_t times = 0;
-    uint64_t right = 0;  // predicted so; where that is told
+    uint64_t right = 0;  // predicted so; if known
     uint64_t wrong = 0;
   };
 
@@ -158,15 +158,15 @@ class BranchSums final : public PlayConsumer {
   SpaceNumbers spaces_;
   std::unordered_map<Pair, Edge, PairHash> edges_;
   std::unordered_map<Pair, uint32_t, PairHash> targets_;    // that `edges_` has; without `to`
-  std::unordered_map<Pair, Edge, PairHash> elsewhere_;      // the others'; likewise
-  std::unordered_map<Pair, Edge, PairHash> stopped_;        // that led nobody tells where
-  std::unordered_map<Pair, NotTaken, PairHash> not_taken_;  // likewise
+  std::unordered_map<Pair, Edge, PairHash> elsewhere_;      // the others'
+  std::unordered_map<Pair, Edge, PairHash> stopped_;        // without a known target
+  std::unordered_map<Pair, NotTaken, PairHash> not_taken_;  // by place
   std::unordered_map<Pair, uint64_t, PairHash> arrivals_;   // by `to`
   std::unordered_map<Pair, uint64_t, PairHash> ranges_;
-  std::unordered_map<Pair, CycleSums, PairHash> range_cycles_;  // of those that tell them
+  std::unordered_map<Pair, CycleSums, PairHash> range_cycles_;  // of those that have them
   Cache cache_;                                                 // of all that
   FlowPlace place_;                                             // where control stands
-  bool maybe_source_ = false;   // it is a branch's source, if it is one's target is not told
+  bool maybe_source_ = false;   // it is a branch's source, if a record does not name it as a target
   bool line_begins_ = false;    // there: a branch that was taken led to it, or the flow begins
   bool resumes_ = false;        // the next block begins a line, wherever it is
   bool arrives_ = false;        // if a line begins there, a branch from nowhere known led to it

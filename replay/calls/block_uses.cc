@@ -14,8 +14,8 @@ namespace {
 // A function is seldom larger.
 constexpr uint64_t kNear = uint64_t{1} << 22;
 
-// The code of a run's last instructions. What ends a longer block counts, as its beginning would
-// only tell whether a return address is read.
+// The code of a run's last instructions. Only the end of a longer block counts: its beginning could
+// only read a return address.
 class RunCode {
  public:
   RunCode(const AddressSpace& space, uint64_t address, std::span<const uint8_t> lengths)

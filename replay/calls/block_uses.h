@@ -36,7 +36,7 @@ class BlockUses {
     uint64_t end = 0;
     bool Holds(uint64_t address) const { return address >= begin && address < end; }
   };
-  // Of the table's blocks; valid until the next call.
+  // The uses of the table's blocks; valid until the next call.
   struct OfBlocks {
     StackUse* uses = nullptr;  // by number; where the flags are kNotLooked, Look must be asked
     // By step: its instructions, where it is known that a call stack has nothing but these to count

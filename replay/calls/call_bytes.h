@@ -14,7 +14,7 @@ namespace flowback {
 
 class CallWriter : public NumberWriter {
  public:
-  // A call's function is told by its first address, so these must say the same of it.
+  // A call's function is named by its first address, so both sides must find the same function.
   CallWriter(const SpaceNames& spaces, FunctionFinder& functions)
       : spaces_(spaces), functions_(functions) {}
 

@@ -16,7 +16,7 @@
 // * A return to the return address of a call further out, or into a function that is on the stack:
 //   what lies above was unwound. The same for a jump into the middle of a function on the stack.
 // * A jump to another function's entry is a tail call: it inherits the return address. The stub of
-//   a procedure linkage table does nothing but that, so stub and function are told as one call.
+//   a procedure linkage table does nothing but that, so stub and function count as one call.
 // * A return to what the code has pushed, or written over its return address, is a jump (a
 //   retpoline). So is one to a function's entry.
 // * A return from the outermost call goes to a caller that was not known yet.
@@ -78,8 +78,8 @@ class CallStack::Impl {
     bool active = false;
     UntracedGap gap;
     UntracedGap::Cause cause{};  // of the first gap
-    uint64_t site = 0;           // likewise
-    uint64_t begin_tsc = 0;      // likewise
+    uint64_t site = 0;           // where it was called
+    uint64_t begin_tsc = 0;      // when it was called
     uint64_t expected = 0;       // address; 0: anywhere
   };
   // The last instruction of a run, which transfers control.
@@ -166,7 +166,7 @@ class CallStack::Impl {
   std::vector<Call> inherited_;
   CallListener& listener_;
   const UsualMoves wants_usual_;
-  std::vector<UsualMove> moves_;  // that have not been told yet, with UsualMoves::kTogether
+  std::vector<UsualMove> moves_;  // not handed on yet, with UsualMoves::kTogether
   StackSet stacks_;
   BlockUses uses_;
   Stop stop_;

@@ -58,7 +58,7 @@ void CallStack::Impl::SavePlaces(const BlockRun& run) {
     if (IsSavedBy(run, place.address)) stacks_.Save(place.address, place.pushed);
 }
 
-// Whether the address is that of a place within the function that the run is in. Of code that no
+// Whether the address is that of a place within the function that the run is in. In code that no
 // symbol or table divides into functions, any place in the same file counts.
 bool CallStack::Impl::IsSavedBy(const BlockRun& run, uint64_t address) {
   const FunctionPiece own = functions_.Find(run.space, run.address);
@@ -98,7 +98,7 @@ void CallStack::Impl::StopAt(const BlockRun& run, uint64_t site, uint64_t after)
     case InstructionClass::kJump:
     case InstructionClass::kIndirectJump:
     case InstructionClass::kFarJump:
-      // What it leads to returns for this call.
+      // Its target returns for this call.
       BeginStop(Cause::kFilter, site, calls().back().return_address);
       return stacks_.Pop(CallExit::kTailCall);
     default:

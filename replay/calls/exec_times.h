@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// When a process became another program, as the recording's sideband tells.
+// When a process became another program, from the recording's sideband.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ class ExecTimes {
   // Whether it did between two times of the trace, both in TSC ticks. False where they can't be
   // compared with the sideband's, or the first is not known (0).
   bool Between(uint64_t begin_tsc, uint64_t end_tsc) const;
-  // The same as CallStack::LookForExec takes it. This must outlive the result, and not move.
+  // Returns it in the form of CallStack::LookForExec. This must outlive the result, and not move.
   CallStack::ExecBetween AsFunction() const {
     return [this](uint64_t begin_tsc, uint64_t end_tsc) { return Between(begin_tsc, end_tsc); };
   }

@@ -119,7 +119,7 @@ class KeptStacks::Impl {
     ShareWalk walk(source_.index, thread, calls, taker);
     for (size_t share = 0; share < thread.shares.size();)
       share = walk.Go(share, std::min(share + kMostPassed, thread.shares.size()), true, &listener);
-    if (chain.empty() && !thread.shares.empty()) return;  // it begins with what can't be told
+    if (chain.empty() && !thread.shares.empty()) return;  // it begins with unknown flow
     chains_.insert_or_assign(number, std::move(chain));
     passed_over_ += walk.passed_over();
     if (calls != nullptr && MayKeep(*calls)) calls_.insert_or_assign(number, *calls);
@@ -181,8 +181,8 @@ class KeptStacks::Impl {
   }
 
   void Keep() const {
-    // What was passed over is known from the pass that made the index: who finds the index kept has
-    // to play it.
+    // The skipped parts are known from the pass that made the index: with a kept index they must be
+    // played.
     const bool worth =
         passed_over_ != 0 || took_ > std::chrono::milliseconds(cache_.worth_milliseconds);
     if (!worth || !IsUsable(cache_)) return;
@@ -221,7 +221,7 @@ class KeptStacks::Impl {
   // Whether that takes no more than a part of the trace, too.
   bool MayKeep(const std::vector<ShareCalls>& calls) const {
     constexpr uint64_t kShare = 12;   // bytes in the file, about
-    constexpr uint64_t kAddress = 4;  // the same of an address
+    constexpr uint64_t kAddress = 4;  // for an address
     uint64_t bytes = 0;
     for (const ShareCalls& share : calls) bytes += kShare + kAddress * share.change.size();
     return part_ == 0 || bytes <= TraceBytes(source_.index) / part_;
@@ -299,8 +299,8 @@ class KeptStacks::Impl {
   }
 
   // To the nearest kept place that is not behind the wanted one; returns its share. A share's times
-  // are the index's, from which those of its flow may differ by what is estimated: so it is the
-  // kept place that tells whether the wanted time has passed.
+  // are the index's, from which those of its flow may differ by what is estimated: so the kept
+  // place decides whether the wanted time has passed.
   size_t Enter(const IndexedThread& thread, const StackChain& chain, const StackPlace& place,
                StackTaker& taker) const {
     const size_t share = std::min(ShareOf(thread, place), thread.shares.size() - 1);

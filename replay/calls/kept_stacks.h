@@ -14,8 +14,8 @@
 // Where the index knows what shares did to the call stack (FlowIndex::Options::calls), both passes
 // play few of them (share_walk.h). Call::self of calls that were passed over so is too small.
 //
-// What the flow tells of a stack behind it (a caller that was not seen calling, which of several
-// stacks it was) is learned from the shares of which the pass has noted that they tell such things.
+// Later flow may prove facts of a stack (an unseen caller, or which of several stacks it was). They
+// are learned from the shares in which the pass noted them.
 //
 // Kept in the cache beside the flow index, by the same key, it is of the streams and their code.
 // The model of calls also asks which function an address is in; so the files that names came from

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a ShareWalk brings along a thread's flow: it follows the thread's calls, and can go on
-// behind flow that it was not told.
+// A ShareWalk's listener along a thread's flow: it follows the thread's calls, and can continue
+// after skipped flow.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ namespace flowback {
 
 class LeapingPlayer : public PlayConsumer {
  public:
-  // It was told all that it wants to know.
+  // True if it needs no more flow.
   virtual bool TookAll() const { return false; }
   // The calls that the thread is in, the outermost first, and the address of the instruction with
   // which it goes on; 0: not known.

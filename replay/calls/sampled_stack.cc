@@ -28,7 +28,7 @@ struct Chain {
   std::vector<uint64_t> kernel;
   std::vector<uint64_t> user;
   std::vector<bool> exact;                // of the user's: where control stood; empty: the first
-  uint8_t source = SampledFrame::kChain;  // likewise
+  uint8_t source = SampledFrame::kChain;  // of the call
 };
 
 // A part without a mark ahead is of where the sample was.
@@ -64,7 +64,7 @@ bool IsCall(InstructionClass kind) {
   return kind == InstructionClass::kCall || kind == InstructionClass::kIndirectCall;
 }
 
-// Where the call returns to; 0: the code does not tell.
+// Returns the return address of the call; 0: unknown.
 uint64_t ReturnOf(const AddressSpace& space, uint64_t call, CodeMode mode) {
   const Decoded decoded = DecodeAt(space, call, mode);
   return decoded.known && IsCall(decoded.instruction.kind) ? call + decoded.instruction.length : 0;
@@ -76,7 +76,7 @@ SampledFrame CallFrame(const AddressSpace& space, uint64_t call, uint64_t entry,
 }
 
 // The calls among the last branches of which no return is there, the innermost first. Ends where
-// what happened can't be told from the code, and where the kernel may have changed the stack.
+// the code does not show the flow, and where the kernel may have changed the stack.
 std::vector<SampledFrame> OpenCalls(const CallSample& sample, const AddressSpace& space,
                                     CodeMode mode) {
   std::vector<SampledFrame> calls;
@@ -260,7 +260,7 @@ SampledStack SampledStackReader::Of(const CallSample& sample, const AddressSpace
                             .is_exact = true});
   else if (!calls.empty())
     stack.frames.push_back({.entry = calls.front().entry, .sources = calls.front().sources});
-  // The hardware tells of all calls since it was switched on.
+  // The hardware records all calls since it was switched on.
   const bool ends_there = sample.branches_are_calls && !stack.is_full;
   Merge(chain, calls, ends_there, options_.mode, stack.frames);
   return stack;

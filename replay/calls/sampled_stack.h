@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The call stack that a sample tells, put together from what each of its sources knows.
+// The call stack of a sample, put together from its sources.
 //
 //   source               knows                                   misses
 //   callchain            all frames, as far as frame pointers    who called a function without a
@@ -11,7 +11,7 @@
 //   copy of the stack    all frames whose files have tables,     what lies beyond the copy
 //                        frame pointers or not
 //
-// A frame counts as told by two sources when a call is made at the one's address that returns to
+// A frame counts as known from two sources when a call is made at the one's address that returns to
 // the other's. Where they contradict each other, both are there.
 #pragma once
 
@@ -59,7 +59,7 @@ struct SampledStack {
 
   std::vector<SampledFrame> frames;  // the innermost first; the kernel's, then the user's
   const AddressSpace* space = nullptr;
-  uint8_t sources = 0;   // that told of the user's frames, SampledFrame::Source
+  uint8_t sources = 0;   // with the user's frames, SampledFrame::Source
   bool is_full = false;  // the hardware's stack of calls was: more may be outside
   Stitch stitch = Stitch::kNotTried;
   std::optional<UnwoundStack::End> copy_end;  // why unwinding the copy ended; empty: there is none
@@ -68,14 +68,14 @@ struct SampledStack {
   size_t Disagreements() const;
 };
 
-// Of one thread's samples, in the order of their times.
+// Reads one thread's samples, in the order of their times.
 class SampledStackReader {
  public:
   struct Options {
     CodeMode mode = CodeMode::kX86_64;
     uint64_t depth = 0;   // of the hardware's stack
     bool stitch = false;  // takes what is beyond it from the sample before
-    // Of copies of stacks; null: they are passed over.
+    // Unwinds copies of stacks; null: copies are ignored.
     StackUnwinder* unwinder = nullptr;
     const std::vector<StackCopy>* copies = nullptr;  // by CallSample::copy
   };

@@ -35,7 +35,7 @@ class ShareWalk {
     std::function<void(size_t share)> begins;  // the player is what it is there
     std::function<void(size_t share)> played;
   };
-  // `calls`: of the thread's shares; null: all are played. What is named must outlive it.
+  // `calls`: of the thread's shares; null: all are played. All arguments must outlive it.
   ShareWalk(FlowIndex& index, const IndexedThread& thread, const std::vector<ShareCalls>* calls,
             LeapingPlayer& player)
       : index_(index), thread_(thread), calls_(calls), player_(player) {}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// How to go from a signal's handler to what it interrupted, where no table tells: by the code that
-// the handler returns to, which asks the kernel to put the registers back, and by where the kernel
-// has kept these on the stack.
+// How to go from a signal's handler to the interrupted code without a table: by the code that the
+// handler returns to, which asks the kernel to put the registers back, and by where the kernel has
+// kept these on the stack.
 //
 //   handler -> trampoline: mov $15, %rax; syscall     the stack pointer then leads to the registers
 #pragma once

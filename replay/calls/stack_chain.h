@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The stacks of a thread at some of its shares, as bytes, and which shares tell something about
-// stacks that were left behind.
+// The stacks of a thread at some of its shares, as bytes, and the shares with later facts about
+// them.
 //
 // Each state keeps only what differs from the one before it: so many first bytes are the same, and
 // the others follow. To come to one all states before it are put together, which is no more work
@@ -24,7 +24,7 @@ class StackChain {
   // A state at the begin of the share. False: what differs takes more than `most` bytes. REQUIRES:
   // shares come in order.
   bool Add(uint32_t share, const std::vector<uint8_t>& state, uint64_t most);
-  // What the share tells; nothing is noted where that is nothing.
+  // Notes the share's facts, if there are any.
   void Note(uint32_t share, StackTaker::Told told);
 
   bool empty() const { return states_.empty(); }
@@ -35,7 +35,7 @@ class StackChain {
   std::optional<size_t> LastUpTo(uint32_t share) const;
   uint32_t ShareOf(size_t number) const { return states_[number].share; }
   std::vector<uint8_t> State(size_t number) const;
-  // The first share from `share` on that tells what may change the stacks that were taken.
+  // Returns the first share from `share` on whose facts may change the taken stacks.
   std::optional<uint32_t> NextTold(uint32_t share, const StackTaker& taker) const;
 
   void Write(NumberWriter& out) const;

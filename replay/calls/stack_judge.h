@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Says of each step of a flow whether it is one of which CallStack does the usual, and what.
 //
-// It is asked while an index is made, step by step as paths through the code are first met. What it
-// is not sure of without the stack at hand counts as unusual.
+// It is asked while an index is made, step by step as paths through the code are first met. Steps
+// that it cannot judge without the stack count as unusual.
 #pragma once
 
 #include <cstdint>

@@ -22,8 +22,8 @@ bool CallStack::Impl::MayLeap() const {
          !stacks_.calls().empty() && goes_on_in_.empty();
 }
 
-// Whether a place was saved just now is told by what its call has executed since, which is not
-// known where that is passed over. What a call did with the stack pointer matters when it returns.
+// A place was saved just now if its call has executed little since, which is unknown after skipped
+// flow. A call's use of the stack pointer matters when it returns.
 size_t CallStack::Impl::NoLeapBelow() const {
   size_t below = 0;
   const std::vector<Call>& all = stacks_.calls();

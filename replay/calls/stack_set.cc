@@ -7,7 +7,7 @@
 namespace flowback {
 namespace {
 
-// Of a stack; the outermost is taken for certain where there are more.
+// Guesses of a stack; if there are more, the outermost counts as certain.
 constexpr size_t kMostGuesses = 64;
 // So many of the innermost calls of a stack can be gone back to, beside by a return of the last.
 constexpr size_t kMostListed = 16;
@@ -334,7 +334,7 @@ std::optional<StackSet::Other> StackSet::FindOther(size_t guess, uint64_t addres
   return std::nullopt;
 }
 
-// A call that was known. What was told of it once has its end.
+// A call that was known. Its first entry has been closed.
 void StackSet::EnterAgain(Call call) {
   call.self = 0;
   call.tsc = now.tsc;
@@ -441,7 +441,7 @@ bool StackSet::MayBe(const Guess& guess, uint64_t address, const Stack& stack, s
   return true;
 }
 
-// The same of any stack but that which was guessed.
+// Checks any stack but the guessed one.
 bool StackSet::MayBeOther(size_t index, uint64_t address) const {
   if (has_unseen) return true;
   const Guess& guess = active_->guesses[index];

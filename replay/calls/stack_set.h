@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 // The stacks of one thread: the one that it is on, and those that it left and may come back to.
 //
-// Where a thread comes back to a stack is told by a return address alone, and several stacks may
-// have been left at the same place: fibres that all yield in one function. Then the one that was
-// left first is taken, which is right where they take turns. If it was the wrong one, a later
-// return leads to another stack's caller. So the calls that were left since are kept: then they are
-// put back, and the right stack is found by them. If that one has been taken for another meanwhile,
-// the two exchange what they have done since.
+// A return address alone shows that a thread comes back to a stack, and several stacks may have
+// been left at the same place: fibres that all yield in one function. Then the one that was left
+// first is taken, which is right where they take turns. If it was the wrong one, a later return
+// leads to another stack's caller. So the calls that were left since are kept: then they are put
+// back, and the right stack is found by them. If that one has been taken for another meanwhile, the
+// two exchange what they have done since.
 //
 //   guessed   main loop | body A | yield        yield returned: kept in `left`
 //   another   main loop | body B | yield        the next return goes into body B: it was this one
@@ -44,7 +44,7 @@ class StackSet {
   // There may be stacks that were left before the flow begins, or where it was lost.
   bool has_unseen = true;
 
-  // Of the stack that the thread is on.
+  // Calls of the current stack.
   std::vector<Call>& calls() { return active_->calls; }
   const std::vector<Call>& calls() const { return active_->calls; }
   uint32_t number() const { return active_->number; }
@@ -60,8 +60,7 @@ class StackSet {
 
   Call Entered(CallEntry entry, uint64_t ip, const AddressSpace* space) const;
   void Push(const Call& call);
-  // The listener is not told of these two.
-  // REQUIRES: HasRoom.
+  // These two do not call the listener. REQUIRES: HasRoom.
   [[gnu::always_inline]] void PushUsual(uint64_t ip, uint64_t site, uint64_t return_address,
                                         uint64_t function, const AddressSpace* space) {
     calls().push_back({.entry_ip = ip,
@@ -90,7 +89,7 @@ class StackSet {
     return instructions;
   }
   bool HasRoom() const { return calls().size() + parked_calls_ < CallStack::kMostCalls; }
-  // Tells the listener of the innermost call, if that has not been done.
+  // Announces the innermost call to the listener, unless done.
   void Announce();
   void Pop(CallExit how);
   void PopTo(size_t depth, CallExit how);  // until `depth` calls are left
@@ -102,7 +101,7 @@ class StackSet {
 
   // There is no more to it than the calls of one stack (stack_leap.cc).
   bool IsSimple() const;
-  // The listener is not told of these two. REQUIRES: IsSimple.
+  // These two do not call the listener. REQUIRES: IsSimple.
   void KeepOnly(size_t count);
   void PushKnown(const Call& call) { Put(call); }
 
@@ -149,7 +148,7 @@ class StackSet {
     Turn since = 0;                  // when it was gone on with
     std::vector<size_t> left_below;  // sizes of `left` of the guesses further out, then
   };
-  // Calls, and what of them is guessed, the outermost first.
+  // Calls and their guesses, the outermost first.
   struct Content {
     std::vector<Call> calls;
     std::vector<Guess> guesses;
@@ -166,7 +165,7 @@ class StackSet {
     uint64_t elsewhere = 0;  // instructions on other stacks since this one was first gone to
     uint64_t left_at = 0;    // instructions of the thread
 
-    // What it was when the guess of that index was made; with none, what it is.
+    // Returns the content before the guess of that index; without one, the current content.
     Content Before(size_t guess) const;
   };
   using Parked = std::map<Turn, std::unique_ptr<Stack>>;

@@ -27,7 +27,7 @@ struct ThreadOrigin {
   ThreadStack inherited{};   // of a child of fork: its parent's at that time, with its calls
 };
 
-// Plays one thread. Done when nothing that follows can change what it tells.
+// Plays one thread. Done when later flow cannot change its result.
 class StackTaker final : public LeapingPlayer {
  public:
   struct Options {
@@ -55,17 +55,17 @@ class StackTaker final : public LeapingPlayer {
 
   // All places have been come to.
   bool TookAll() const override;
-  // What the flow tells of stacks that it has left behind.
+  // Later facts about stacks taken before.
   struct Told {
-    bool outside = false;           // what lies outside of them, or that nothing more is told
+    bool outside = false;           // callers outside of them, or their end
     std::vector<uint64_t> guesses;  // about these, which were made before
   };
-  // What was told since the last time.
+  // Returns the facts since the last call.
   Told TakeTold();
   // Whether that changes a stack that was taken.
   bool MayChange(const Told& told) const;
-  // What it knows between two elements of the flow, as CallStack::ToBytes, but for what is told of
-  // places and the loss behind which it is.
+  // Serializes its state between two elements of the flow, as CallStack::ToBytes, without facts
+  // about places and the loss before it.
   std::vector<uint8_t> ToBytes(const SpaceNames& spaces) const;
   const std::vector<Call>& calls() const override;
   uint64_t next() const override;
@@ -74,11 +74,11 @@ class StackTaker final : public LeapingPlayer {
   bool Leap(const StackLeap& leap) override;
   bool Keep(const SpaceNames& spaces) override;
   void GoBack(const SpaceNames& spaces) override;
-  // What of it a CallStack's FromBytes reads.
+  // Returns the part that CallStack::FromBytes reads.
   static Bytes StackPart(Bytes bytes);
   // Goes on from there; places that were come to stay. False: as CallStack::FromBytes.
   bool FromBytes(Bytes bytes, const SpaceNames& spaces);
-  // What is outside of the outermost call was lost.
+  // True if callers outside of the outermost call were lost.
   bool IsBehindLoss() const;
   // Known last of the flow so far; 0: none.
   uint64_t tsc() const;

@@ -155,7 +155,7 @@ class StackUnwinder::Impl {
     return RulesOfCode(address, file->FindSymbol(offset));
   }
 
-  // Of code without a table. A symbol may say where its function begins.
+  // Returns the rules of code without a table. A symbol may say where its function begins.
   std::optional<FrameRules> RulesOfCode(uint64_t address,
                                         const std::optional<symbols::ElfSymbols::Hit>& symbol) {
     const CodeMode mode = Mode();
@@ -278,7 +278,7 @@ class StackUnwinder::Impl {
   const CodeMode mode_;
   std::unordered_map<std::string, std::unique_ptr<File>> files_;  // by name
   std::vector<uint8_t> code_;                                     // that was read last
-  // Of the stack at hand.
+  // The current stack.
   const StackCopy* copy_ = nullptr;
   const AddressSpace* space_ = nullptr;
   const WholeMemory* whole_ = nullptr;

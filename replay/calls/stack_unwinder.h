@@ -21,7 +21,7 @@ struct UnwoundStack {
   enum class End : uint8_t {
     kOutermost,    // the last frame has no caller
     kNoRegisters,  // the sample has none
-    kNoTable,      // no file of code at `where`, or one that does not tell
+    kNoTable,      // no file of code at `where`, or one without a table
     kCopyEnds,     // what comes next is not in the copy
     kTooDeep,      // or going in circles
   };

@@ -137,9 +137,9 @@ struct Family {
     return first.begin;
   }
 
-  // Behind which instruction of its parent the thread was made. Both go on at one address. Of
-  // several system calls there the one in turn made it, where there are as many children; else the
-  // one in whose time it was made, or the nearest.
+  // Behind which instruction of its parent the thread was made. Both go on at one address. If
+  // several system calls are there, the one in turn made it, where there are as many children; else
+  // the one in whose time it was made, or the nearest.
   Result<std::optional<uint64_t>> CallOf(const ForkRecord& fork, const ThreadFlow& thread,
                                          const ThreadFlow& parent) {
     const Result<FlowBegin> begin = BeginOf(thread);

@@ -2,10 +2,10 @@
 // The flow's blocks many at a time, of which nearly all go on in the function that they are in,
 // call another one, or return to where that was called.
 //
-// What a block does that is not one of these, where its branch leads and what lies there is found
-// out at its first execution, and kept by the number of the step. Later ones cost a look at that:
-// four blocks within a function one addition, a call or a return a few comparisons with what the
-// stack is at the moment. All else is told block by block (call_stack.cc).
+// Other facts about a block, its branch's target and the code there are found out at its first
+// execution, and kept by the number of the step. Later ones cost a look at that: four blocks within
+// a function one addition, a call or a return a few comparisons with what the stack is at the
+// moment. All other flow is handled block by block (call_stack.cc).
 #include <algorithm>
 #include <utility>
 
@@ -199,7 +199,7 @@ void CallStack::Impl::LearnPlain(const BlockRuns& runs, const BlockUses::OfBlock
   known.jumps[runs.step().number()] = {.begin = piece.begin, .end = piece.end};
 }
 
-// What is asked about blocks that call and return as most do is found out once.
+// Learns the facts about usual blocks once.
 void CallStack::Impl::LearnWay(const BlockRuns& runs, StackUse use,
                                const BlockUses::OfBlocks& known) {
   if (runs.IsLast() || !runs.taken() || use.flags != 0 || use.keeps != 0) return;

@@ -13,11 +13,11 @@
 
 namespace flowback {
 
-// Numbers of what was added, by a hash of it. Whoever adds tells what is equal.
+// Numbers of added items, by their hash. The caller decides equality.
 class NumberTable {
  public:
   // The number for which `is_it` holds; `next` where there was none, which has it from now on.
-  // `hash_of` tells the hash of a number.
+  // `hash_of` returns the hash of a number.
   template <class IsIt, class HashOf>
   uint32_t Find(uint64_t hash, uint32_t next, IsIt&& is_it, HashOf&& hash_of) {
     if (2 * (size_t{next} + 1) > slots_.size()) Grow(next, hash_of);
@@ -55,7 +55,7 @@ class BlockSums {
   // The use's first `lengths` instructions are these; where it has more, they lie elsewhere.
   void Add(Place place, const BlockUse& use);
   void Add(Place branch, InstructionClass kind, Place target, uint64_t times);
-  // Of each body; `object` of a target is its body. Forgets all.
+  // Returns the counts of each body; `object` of a target is its body. Forgets all.
   std::vector<ObjectCounts> Take(size_t bodies);
 
  private:

@@ -2,9 +2,9 @@
 // From an entry, instructions are read one behind the other until one does not go on; where it
 // branches is another entry. An instruction is read once, however many ways lead to it.
 //
-// A call mostly comes back, but not that of abort, and nothing tells. What stands behind a call is
-// followed with two exceptions: where the function ends there, and where there is only padding up
-// to its end. Elsewhere compilers put code of the same function behind a call that does not come
+// A call mostly comes back, but not that of abort, and nothing marks such calls. Code after a call
+// is followed with two exceptions: where the function ends there, and where there is only padding
+// up to its end. Elsewhere compilers put code of the same function behind a call that does not come
 // back, so that what is read there is right, but for padding between, which the builder leaves out
 // where the call ran and never came back.
 #include "replay/coverage/code_flow.h"
@@ -32,7 +32,8 @@ bool AlwaysFaults(Bytes code, CodeMode mode) {
 bool IsHalt(Bytes code, CodeMode mode) { return IsX86(mode) && code[0] == 0xf4; }
 bool IsInt3(Bytes code) { return !code.empty() && code[0] == 0xcc; }
 
-// Of those that lead elsewhere and may come back: a trap, behind which compilers put other code.
+// Returns whether it is a trap: it leads elsewhere and may come back, but compilers put other code
+// after it.
 bool IsTrap(Bytes code, CodeMode mode) {
   if (IsX86(mode)) return IsInt3(code) && IsInt3(code.subspan(1));
   // UDF and BRK.

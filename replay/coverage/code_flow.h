@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Follows control flow through an object's code, from wherever it is told that control may be.
+// Follows control flow through an object's code, from given places.
 #pragma once
 
 #include <cstdint>
@@ -64,7 +64,7 @@ class CodeFlow {
   }
   void Flag(uint64_t address, uint8_t flag);
   void Walk(Section& section, size_t at);
-  // What is known behind an instruction: false, control does not go on there.
+  // Returns false if control does not go on after the instruction.
   bool GoesOn(const Section& section, size_t at, const Instruction& instruction) const;
   bool IsPaddingUpToFunctionEnd(const Section& section, size_t at) const;
   void Push(uint64_t source, const Instruction& instruction);

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: MIT
-// Three tables may tell of a function. A symbol knows its name and mostly its size; an entry of the
-// unwind table knows where it begins and ends; a section only that there is code. Each is believed
-// where those before it say nothing:
+// Three tables may describe a function. A symbol knows its name and mostly its size; an entry of
+// the unwind table knows where it begins and ends; a section only that there is code. Each is
+// believed where those before it say nothing:
 //
 //   symbols        |--- f ---|      |-- g ------|--h--|-- g --|     h lies inside of g
 //   unwind table   |--- f ---|  |-- ? --|
 //   section        |------------------------------------------------|
 //   functions      |--- f ---|--|- ? |-- g -----|--h--|- g 2 -|-----|
 //
-// A symbol without a size reaches as far as the unwind table says, else to the next function. What
-// is left of a function behind one that lies inside of it is a part of it, with a number of its
-// own.
+// A symbol without a size reaches as far as the unwind table says, else to the next function. The
+// rest of a function after one that lies inside of it is a part of it, with a number of its own.
 #include "replay/coverage/code_outline.h"
 
 #include <algorithm>
@@ -83,7 +82,7 @@ class Outliner {
     if (function.end > begin) found_.push_back(std::move(function));
   }
 
-  // Of the entry that begins there; 0: none does.
+  // Returns the end of the entry that begins there; 0: none does.
   uint64_t UnwoundEnd(uint64_t begin) const {
     const auto entry =
         std::ranges::lower_bound(unwound_, begin, {}, &symbols::UnwindTable::Range::begin);

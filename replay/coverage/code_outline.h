@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What an object's tables tell of its code, before any instruction is looked at: where sections and
-// functions are, and where control comes in from outside.
+// An object's code by its tables, before any instruction is looked at: where sections and functions
+// are, and where control comes in from outside.
 #pragma once
 
 #include <cstdint>
@@ -27,8 +27,8 @@ struct LinkedRange {
 struct CodeOutline {
   std::shared_ptr<const symbols::SymbolFile> file;
   std::vector<LinkedRange> sections;  // sorted, without overlap, all with bytes
-  // Together all of the sections. What no table calls a function has the source kWholeSection, and
-  // may be padding. Of each, begin to whole and `linkage_name` are set.
+  // Together all of the sections. Code that no table calls a function has the source kWholeSection,
+  // and may be padding. Members from begin to whole and `linkage_name` are set.
   std::vector<StaticFunction> functions;
   std::vector<uint64_t> entries;  // in no order
 

@@ -18,7 +18,7 @@ namespace {
 
 using Counters = std::vector<std::unique_ptr<CoverageCounter>>;
 
-// Whose counts go where.
+// The counter of each stay.
 using CounterOfStay = std::map<const ThreadStay*, CoverageCounter*>;  // null: all of the stream
 
 CoverageCounter* CounterFor(const CounterOfStay& counters, const ThreadStay* stay) {
@@ -52,7 +52,7 @@ class StreamsCounting {
   std::vector<const Stream*> small_;  // the largest first: the last one keeps nobody waiting
   std::atomic<size_t> next_ = 0;      // of the small ones
   std::vector<Status> errors_;        // by stream
-  std::mutex mutex_;                  // over the counters, whoever is told losses, and
+  std::mutex mutex_;                  // over the counters, the receiver of losses, and
   std::exception_ptr failure_;
 };
 
@@ -158,7 +158,7 @@ void StreamsCounting::AddTotals(const Stream& stream, const FlowSummary& summary
   }
 }
 
-// `number_of` tells which counter is that of the owner with a number.
+// `number_of` returns the counter of the owner with a number.
 template <class NumberOf>
 Status CountInto(const CoverageRequest& request, const Counters& counters,
                  const NumberOf& number_of) {

@@ -30,7 +30,7 @@ bool IsSnapshot(const Recording& recording) {
   });
 }
 
-// Of user code, or of all.
+// Returns whether only a part was recorded, of user code or of all.
 bool IsFiltered(const Recording& recording, const TraceSource& source) {
   if (!recording.machine.from.empty() || !recording.machine.until.empty()) return true;
   if (!recording.levels.user.value_or(true)) return true;
@@ -55,7 +55,7 @@ struct CoverageCounter::Parts {
     uint32_t object = 0;
     std::array<uint32_t, kCodeModes.size()> bodies{};  // number + 1; 0: none yet
   };
-  // Those that were asked for, by address.
+  // The requested ranges, by address.
   using View = std::vector<Range>;
 
   Parts(const Recording& all, const RecordingCode& its_code, const StreamInputs& input)
@@ -89,7 +89,7 @@ struct CoverageCounter::Parts {
   BlockSums sums;
   uint64_t instructions = 0;
 
-  // Of the counts at hand.
+  // Space and mode of the current counts.
   const AddressSpace* space = nullptr;
   CodeMode mode{};
   int32_t pid = -1;
@@ -154,7 +154,7 @@ void CoverageCounter::Parts::AddUse(const BlockUse& use) {
   sums.Add(place, use);
 }
 
-// Of a block that goes from one mapping into another, each instruction alone.
+// Adds each instruction of a block that goes from one mapping into another.
 void CoverageCounter::Parts::AddAcross(const BlockUse& use) {
   uint64_t address = use.block.address;
   for (uint16_t i = 0; i < use.count; ++i) {
@@ -245,7 +245,7 @@ CoverageCounts CoverageCounter::Take() {
   result.emulated = parts.recording.machine.emulated;
   const MappedObjects::Losses all_losses = parts.mapped.AllLosses();
   std::map<uint32_t, MappedObjects::Losses> mapped = parts.mapped.Take();
-  if (mapped.empty())  // no record tells: what was given is what was there
+  if (mapped.empty())  // no records: the given files were there
     for (const AddressSpaceHistory::Epoch& epoch : parts.code.Given()->epochs)
       for (const CodeMapping& mapping : epoch.space->mappings())
         mapped[parts.objects.Of(mapping, -1).object] = all_losses;
@@ -264,7 +264,7 @@ CoverageCounts CoverageCounter::Take() {
     const uint32_t object = parts.bodies[body].first;
     counts[body].id = parts.objects.all()[object].id;
     const auto known = mapped.find(object);
-    // Of what no record tells who had it mapped, anything lost may have been.
+    // If no record names the process of a mapping, any loss may belong to it.
     counts[body].losses = known == mapped.end() ? all_losses : known->second;
   }
 

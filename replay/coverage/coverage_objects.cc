@@ -101,7 +101,7 @@ CoverageObjects::Place CoverageObjects::Of(const CodeMapping& mapping, int32_t p
   return {OfFile(section.name()), section.file_offset() + mapping.section_offset};
 }
 
-// A dump holds a process's memory: what file each part of it is of, the records tell.
+// A dump holds a process's memory: the records name the file of each part.
 CoverageObjects::Place CoverageObjects::OfCore(const CodeMapping& mapping, int32_t pid) {
   const MmapRecord* found = nullptr;
   for (const SidebandRecord& any : recording_.sideband) {

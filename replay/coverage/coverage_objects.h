@@ -34,7 +34,7 @@ class CoverageObjects {
 
   // Where the mapping's first byte lies. `pid` -1: not known.
   Place Of(const CodeMapping& mapping, int32_t pid);
-  // Of code at an address at which nothing is mapped.
+  // Returns the place of code at an unmapped address.
   Place Nowhere(uint64_t address);
   // The file of a record of executable memory; kNone where that is no file.
   uint32_t Of(const MmapRecord& record);

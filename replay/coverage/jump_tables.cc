@@ -10,15 +10,15 @@
 // and what is computed need not stand together: the table's address may be taken far before a loop.
 // So each register is traced back to what wrote it (register_values.h).
 //
-// How many entries a table has tells the comparison before it. Where that is not found, it ends at
+// The comparison before a table contains its number of entries. Where that is not found, it ends at
 // the latest where an entry does not lead into the function, or to between two instructions of it,
 // and where code refers to what lies behind. An entry that is none of these is a place in the
 // function only by chance, of some thousands in four thousand millions. With a comparison that
 // promises more entries than there are good ones, nothing of the table is believed. Nor is a table
 // of differences between labels, as authors of C write them, that goes wrong before what code
 // refers to next: any small number is a place in the function then. The same is true of entries
-// that have one or two bytes, so that there must be something that tells how many there are; beside
-// a comparison that may be how large the index can be, a byte or a few bits of a word.
+// that have one or two bytes, so their number must be known; beside a comparison that may be how
+// large the index can be, a byte or a few bits of a word.
 #include "replay/coverage/jump_tables.h"
 
 #include <algorithm>

@@ -90,7 +90,7 @@ class ArrivalCounter {
     if (places_[from] == places_[to]) arrivals_[to] -= std::min(arrivals_[to], times);
   }
 
-  // A line of one copy, whose beginnings the compiler tells.
+  // A line of one copy, whose beginnings the compiler marks.
   using Copy = std::pair<SourceLine, uint64_t>;
   Copy CopyAt(size_t i) const { return {places_[i], object_.scopes[i]}; }
 
@@ -109,7 +109,7 @@ class ArrivalCounter {
     }
   }
 
-  // Those that have a beginning, and code that was moved away from it. Sorted.
+  // Returns lines with a beginning and with code moved away from it. Sorted.
   std::vector<Copy> CopiesOfBoth() const {
     std::vector<Copy> moved;
     for (size_t i = 0; i < instructions_.size(); ++i)

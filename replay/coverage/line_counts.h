@@ -7,8 +7,8 @@
 //
 // An instruction that the one before it in its line leads to adds nothing, nor does a jump in its
 // line that closes no loop there: control is in the line already. This is what gcov counts in code
-// that was not optimised. In code that was, lines go to and fro; there the line table tells where a
-// line begins (is_stmt), and what was moved away from that adds nothing.
+// that was not optimised. In code that was, lines go to and fro; there the line table marks where a
+// line begins (is_stmt), and code moved away from that adds nothing.
 #pragma once
 
 #include <cstdint>

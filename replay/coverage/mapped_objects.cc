@@ -27,7 +27,7 @@ MappedObjects::MappedObjects(const Recording& recording, CoverageObjects& object
   }
 }
 
-// A record without a time does not tell when one program ended and the next began.
+// A record without a time does not show when one program ended and the next began.
 void MappedObjects::Begin(int32_t pid, uint64_t time, size_t parent) {
   std::vector<size_t>& programs = of_process_[pid];
   if (!programs.empty() && time != 0) programs_[programs.back()].life.end = time;

@@ -142,7 +142,7 @@ class Summer {
     const SourceLine& first = object_.places[code_.blocks()[function.first_block].first];
     return IsWanted(first) && !IsMarked(choice_.excludes_line, first);
   }
-  // Of a choice by source, what has no line is not meant.
+  // A choice by source excludes code without a line.
   bool IsWanted(const SourceLine& place) const {
     return !choice_.source || (place.line != 0 && choice_.source(files_[place.file]));
   }
@@ -227,7 +227,7 @@ class Summer {
     all_lines_.insert(all_lines_.end(), lines_.begin(), lines_.end());
   }
 
-  // Those of functions that are not wanted are let go.
+  // Drops branches of other functions.
   void KeepWantedBranches() {
     std::ranges::sort(wanted_branches_);
     std::vector<BranchCoverage> kept;

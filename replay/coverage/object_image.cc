@@ -42,7 +42,7 @@ Result<ObjectImage> ObjectImage::Find(const ObjectId& id, const ImageSearch& sea
   if (id.made_at_run_time)
     return Fail(ErrorCode::kUnreadable, id.path + ": was made at run time: there is no file of it");
   std::vector<std::string> files = search.files;
-  // Of those, a file that nothing but its name speaks for has to bear it.
+  // A file that only its name supports must have that name.
   if (id.build_id.empty() && id.checksum == 0)
     std::erase_if(files, [&](const auto& file) { return BaseName(file) != BaseName(id.path); });
   std::ranges::move(CandidateFiles(search, id.path, id.build_id), std::back_inserter(files));

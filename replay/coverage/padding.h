@@ -9,8 +9,8 @@
 
 namespace flowback {
 
-// Of the instruction that fills space at the start of `code`: NOP of any length, INT3, and the LEA
-// of a register to itself that assemblers write into 32-bit code. 0: there is none.
+// Returns the size of the padding instruction at the start of `code`: NOP of any length, INT3, and
+// the LEA of a register to itself that assemblers write into 32-bit code. 0: there is none.
 size_t PaddingInstruction(Bytes code, CodeMode mode);
 
 // So many bytes at the start of `code` are padding: instructions that fill space, and zeros where

@@ -11,8 +11,7 @@
 namespace flowback {
 namespace {
 
-// Signals that ask for something are for the thread that records; those that tell of a fault are
-// for the one that made it.
+// Requests by signals go to the recording thread; fault signals go to the thread that caused them.
 sigset_t Requests() {
   sigset_t signals;
   sigfillset(&signals);

@@ -11,9 +11,9 @@
 // on in functions that were called before, at another place: if a function may have executed, all
 // of it may have.
 //
-// Code whose address is computed in another way would be missed. So nothing is said of instruction
-// sets in which addresses are made in several steps, of files without section tables, and of
-// processes that ran code without a file of which nobody knows what it calls.
+// Code whose address is computed in another way would be missed. So there is no answer for
+// instruction sets that make addresses in several steps, for files without section tables, and for
+// processes that ran code without a file, whose calls are unknown.
 #pragma once
 
 #include <cstdint>

@@ -37,7 +37,7 @@ StaticCode StaticCodeBuilder::Build(std::span<const uint64_t> executed) {
   return std::move(code_);
 }
 
-// What a table leads to may have further tables, and tell more of the ways to those that were not
+// The targets of a table may have further tables, and show more ways to those that were not
 // understood.
 void StaticCodeBuilder::FollowTables() {
   constexpr unsigned kMostRounds = 10;
@@ -103,9 +103,8 @@ bool StaticCodeBuilder::HasExecuted(uint64_t address) const {
   return std::ranges::binary_search(executed_, address);
 }
 
-// Whether a call comes back, nothing tells but what ran. What aligns the code behind one that ran
-// and never came back, code which other ways lead to, is none. Returns where that ends; 0: there is
-// none.
+// Only executed flow shows whether a call comes back. Alignment after one that ran and never came
+// back, before code with other ways to it, is no code. Returns where that ends; 0: there is none.
 uint64_t StaticCodeBuilder::PaddingBehind(const StaticInstruction& call, uint64_t end) const {
   const uint64_t begin = call.address + call.length;
   uint64_t at = begin;
@@ -160,8 +159,8 @@ void StaticCodeBuilder::CountUnreached(StaticFunction& function, uint64_t begin,
   function.uncertain_bytes += bytes.size() - padding;
 }
 
-// Of several functions of one name, as files have that are static to them, the one that jumps to a
-// part is that it belongs to.
+// If several functions have one name, as static ones of different files, a part belongs to the one
+// that jumps to it.
 void StaticCodeBuilder::FindWholes(const std::vector<uint32_t>& numbers) {
   std::vector<StaticFunction>& functions = code_.functions_;
   for (uint32_t i = 0; i < functions.size(); ++i) {

@@ -38,7 +38,7 @@ class StaticCodeBuilder {
   CodeOutline outline_;
   CodeFlow flow_;
   std::unordered_set<uint64_t> resolved_;  // indirect jumps
-  std::vector<uint64_t> unresolved_;       // likewise, sorted
+  std::vector<uint64_t> unresolved_;       // addresses, sorted
   StaticCode code_;
 };
 

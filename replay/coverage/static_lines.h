@@ -21,18 +21,18 @@ struct StaticLine {
   uint32_t line = 0;
   uint64_t scope = 0;  // as SourcePlace has it
   bool is_inlined = false;
-  bool is_statement = true;  // likewise
+  bool is_statement = true;  // by the line table
 };
 
 // Immutable.
 class StaticLines {
  public:
   // Reads all debug information of the code, and no more. Without any there are no lines, which is
-  // no error. `lines` may have been asked before, and tells what could not be read.
+  // no error. `lines` may have been used before, and has the errors.
   static StaticLines Of(const ObjectImage& image, const StaticCode& code, SourceLines& lines);
 
-  // Those that have a known file and line, by address, without overlap: as far as the code's
-  // instructions go. Neighbours that differ in nothing are one.
+  // Ranges with a known file and line, by address, without overlap, within the code's instructions.
+  // Neighbours that differ in nothing are one.
   std::span<const StaticLine> lines() const { return lines_; }
   const std::vector<std::string>& files() const { return files_; }
   // Null: nothing is known of the line there.

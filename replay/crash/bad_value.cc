@@ -91,8 +91,8 @@ class GuardSearch {
   };
   using Origins = std::array<Origin, step_register::kCount>;
 
-  // Among a few instructions ahead of `point`: what of the frame is compared with the program's
-  // guard.
+  // Finds, among a few instructions before `point`, the frame's copy that is compared with the
+  // program's guard.
   std::optional<size_t> Before(const PastValues::Place& place, size_t point, StepAddress& memory) {
     constexpr size_t kMost = 12;
     Origins origins;

@@ -18,7 +18,7 @@ struct BadValue {
   ValueQuestion value;           // a register, or memory
   uint64_t before = 0;           // the thread's instruction ahead of which the value is asked for
   Trust trust = Trust::kProven;  // that its address rests on
-  // Of a guard: the instruction behind which the frame had it. Empty: not known.
+  // For a guard: the instruction after which the frame had it. Empty: unknown.
   std::optional<uint64_t> intact{};
 };
 

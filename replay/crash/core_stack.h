@@ -25,7 +25,7 @@ struct CoreStack {
     kDisagree,    // the frames at `compared` are not the same
     kOutermost,   // both stacks end
     kNoMemory,    // the dump lacks the memory of the next frame
-    kNoTable,     // no table tells how the code of the last frame is unwound
+    kNoTable,     // no table describes how to unwind the last frame
     kFlowEnds,    // the flow knows no more frames
     kTooDeep,     // the stack has more frames than are compared
     kNoRegisters  // the dump lacks the thread's registers, or they are not those of the flow's end

@@ -157,7 +157,7 @@ class Reporter {
     const std::vector<CrashInstruction>& executed = report_.threads.front().instructions;
     return executed.empty() ? std::string_view() : executed.back().text;
   }
-  // The address that the core dump tells of the fault.
+  // Returns the fault's address in the core dump.
   std::optional<uint64_t> DumpedAddress(int32_t tid) const {
     if (input_.death_core() == nullptr || !IsAccess() || input_.death_core()->killed_tid() != tid)
       return std::nullopt;
@@ -299,7 +299,7 @@ class Reporter {
   void TellException(size_t dying, const DeathMessages& messages) {
     if (!throw_ || !past_) return;
     const MachineThread at = input_.machine.At(dying);
-    // Memory tells whether a value is a type, so likely values will do.
+    // Memory shows whether a value is a type, so likely values are enough.
     for (const Trust trust : {Trust::kProven, Trust::kConvention}) {
       const auto type = ArgumentOf(*past_, at, *throw_, 1, trust);
       if (!type || !report_.thrown_type.empty()) continue;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Reports what happened before a process died, from its flow and from its core dump.
 //
-// The flow tells where each thread came from, and the core dump what registers and memory held at
-// the end. The value engine (replay/values/) leads from there back to the instructions that gave a
-// bad value. Nothing is guessed: what is not proven is left out.
+// The flow contains where each thread came from, and the core dump the registers and memory at the
+// end. The value engine (replay/values/) leads from there back to the instructions that gave a bad
+// value. Nothing is guessed: unproven facts are left out.
 #pragma once
 
 #include <cstdint>
@@ -44,7 +44,7 @@ struct CrashSuspect {
   std::optional<CrashPlace> last_store;
 };
 
-// How a fault came about, as far as the signal, the flow and the core dump tell.
+// How a fault came about, as far as the signal, the flow and the core dump show.
 enum class CrashKind : uint8_t {
   kExited,         // the process was not killed
   kStillRunning,   // the recording ended before the process did
@@ -62,7 +62,7 @@ enum class CrashKind : uint8_t {
   kDivision,       // a division by zero, or a quotient without room
   kSystemCall,     // a system call that is forbidden
   kOther,          // another signal
-  kEnded,          // the process ended, and the recording does not tell how
+  kEnded,          // the process ended, and the recording does not show how
 };
 // "null-pointer", ...
 const char* Name(CrashKind kind);
@@ -70,7 +70,7 @@ const char* Name(CrashKind kind);
 // A register that the faulting instruction reads.
 struct CrashOperand {
   std::string name;
-  std::optional<uint64_t> value;  // empty: no core dump tells it
+  std::optional<uint64_t> value;  // empty: no core dump has it
   bool is_address = false;        // it is a part of the address that was accessed
 };
 
@@ -93,7 +93,8 @@ struct CrashStore {
   int32_t tid = -1;
   CrashInstruction instruction;
   bool is_proven = false;  // to be the last one; else as far as is known (WhoStored)
-  // Of a store of the C or C++ library: the place outside of them that called it. Empty: not known.
+  // For a store of the C or C++ library: the place outside of them that called it. Empty: not
+  // known.
   std::optional<CrashPlace> caller{};
 };
 
@@ -159,7 +160,7 @@ struct CrashReport {
   bool writes = false;  // the access that failed is a store
   std::vector<CrashOperand> operands;
   std::optional<CrashWhy> why;       // of the register that the bad address came from, or --why's
-  std::optional<CrashPlace> cause;   // the program's own frame that a check's failure is told of
+  std::optional<CrashPlace> cause;   // the program's own frame in which a check failed
   std::optional<CrashPlace> thrown;  // where the exception came from
   bool aborted = false;              // the thread was in abort()
   bool terminated = false;           // it was in std::terminate()
@@ -176,7 +177,7 @@ struct CrashReport {
   // one of the first. Empty: no such round is proven.
   std::vector<size_t> deadlock;
   CrashFrees frees;                         // of kHeap
-  std::vector<CrashSuspect> returned_last;  // where the chain of values does not tell the cause
+  std::vector<CrashSuspect> returned_last;  // if the chain of values does not show the cause
   // An access failed although the memory is there: the processor refused it, for example because it
   // is not aligned.
   bool refused = false;
@@ -207,9 +208,9 @@ struct CrashInput {
 };
 
 struct CrashOptions {
-  size_t last = 20;          // calls, lines and instructions that are told of
+  size_t last = 20;          // calls, lines and instructions in the report
   std::string why{};         // a register or an address; empty: the one that faulted
-  size_t most_threads = 32;  // that are told of
+  size_t most_threads = 32;  // in the report
 };
 
 // Moves the machine. Errors: as ReplayedStacks::At; kUsage where `why` names nothing.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Whether the instruction at which a thread died raised the signal, where neither the recorder nor
-// the core dump tells. Another process may have sent the signal: then the instruction is innocent.
+// Whether the instruction at which a thread died raised the signal, if neither the recorder nor the
+// core dump says so. Another process may have sent the signal: then the instruction is innocent.
 #pragma once
 
 #include <cstdint>

@@ -18,7 +18,7 @@ std::optional<size_t> ThreadOf(const ReplayedMachine& machine, int32_t tid) {
   return std::nullopt;
 }
 
-// With what a core dump tells of the thread, where the recorder did not see it.
+// Adds the core dump's facts about the thread that the recorder did not see.
 ProcessEnd Completed(const CrashInput& input, const ProcessEnd& noted) {
   ProcessEnd end = noted;
   end.tid = EndedThread(input.session.recording(), noted);
@@ -30,7 +30,7 @@ ProcessEnd Completed(const CrashInput& input, const ProcessEnd& noted) {
   return end;
 }
 
-// Where the recorder noted no ends, the core dump tells who was killed.
+// Where the recorder noted no ends, the core dump names the killed thread.
 std::optional<DyingThread> FindDumped(const CrashInput& input) {
   const EndCore* const core = input.death_core();
   if (core == nullptr) return std::nullopt;

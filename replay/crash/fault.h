@@ -17,14 +17,14 @@ class EndCore;  // replay/debug/end_core.h
 
 struct FaultOperand {
   std::string_view name;          // as gdb has it: "rax"
-  std::optional<uint64_t> value;  // empty: the dump does not tell
+  std::optional<uint64_t> value;  // empty: not in the dump
   bool is_address = false;        // a part of the address that was accessed
 };
 
 struct FaultAccess {
   bool is_store = false;            // the access that failed
   bool is_stack = false;            // it is relative to the stack or the frame pointer
-  std::optional<uint64_t> address;  // that was accessed, as the registers tell it
+  std::optional<uint64_t> address;  // that was accessed, by the registers
   std::vector<FaultOperand> operands;
   // The operand that the bad address came from. Empty: the instruction contains the address.
   std::optional<size_t> culprit;

@@ -47,7 +47,7 @@ LinuxAbi AbiOf(CodeMode mode) {
   return mode == CodeMode::kX86_32 ? LinuxAbi::kI386 : LinuxAbi::kX86_64;
 }
 
-// Of the instruction that makes the call.
+// Returns the length of the instruction that makes the call.
 uint64_t LengthOf(const values::PathInstruction& one) {
   constexpr uint64_t kTrap = 2;  // INT 80h
   return one.then_traps ? kTrap : one.length;

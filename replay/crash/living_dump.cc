@@ -16,7 +16,7 @@ namespace {
 
 constexpr size_t kMostPlaces = 16;  // whose stacks are compared
 
-// Whether the recording tells how the thread began: with its process, or in it.
+// Whether the recording contains how the thread began: with its process, or in it.
 bool BeginIsRecorded(const Recording& recording, int32_t tid) {
   return std::ranges::any_of(recording.sideband, [tid](const SidebandRecord& record) {
     const auto* fork = std::get_if<ForkRecord>(&record);
@@ -77,7 +77,7 @@ class PlaceFinder {
     return told;
   }
 
-  // Whether the flow ends there. What a system call returns to, the flow does not tell.
+  // Whether the flow ends there. The flow does not contain a system call's return address.
   bool EndsAt(size_t thread, uint64_t counter) {
     if (const auto end = input_.machine.EndAddressOf(thread)) return *end == counter;
     const CursorInstruction last = input_.machine.LastOf(thread);

@@ -3,9 +3,9 @@
 //
 // Such a dump has no time. Each thread's place in its flow is found by its program counter, and by
 // its call stack where the flow came to that address several times. It is proven only if the flow
-// has all that the thread executed: the recording tells of its begin and of its end, and nothing is
-// lost. A thread in a loop came to its address too often: its place stays unknown, and no value is
-// taken for it.
+// has all that the thread executed: the recording has its begin and its end, and nothing is lost. A
+// thread in a loop came to its address too often: its place stays unknown, and no value is taken
+// for it.
 #pragma once
 
 #include <cstdint>
@@ -55,11 +55,11 @@ struct LivingInput {
 // Moves the machine. Errors: as ReplayedStacks::At.
 Result<LivingDump> FindLivingDump(const LivingInput& input);
 
-// The system call that a thread of the dump waits in, as its registers tell: the kernel has stopped
-// it behind the instruction, and keeps that it is to be made again. Only x86-64.
+// The system call that a thread of the dump waits in, by its registers: the kernel has stopped it
+// behind the instruction, and keeps that it is to be made again. Only x86-64.
 std::optional<uint64_t> WaitsInCall(const EndCore& core, int32_t tid, const AddressSpace* space);
 
-// Tells the dump where its threads stood.
+// Sets the places of the dump's threads.
 void PlaceThreads(const LivingDump& found, EndCore& core);
 
 }  // namespace flowback

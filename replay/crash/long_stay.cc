@@ -18,7 +18,7 @@ std::optional<CrashStay> LongStayOf(const CrashInput& input, size_t thread,
   const std::vector<LastCall> calls =
       LastCallsBefore(cursor, input.session.functions(), kLongStay, SIZE_MAX);
   if (end - cursor.number() < kLongStay) return std::nullopt;
-  // Those that are open were called meanwhile.
+  // Open calls were made meanwhile.
   const auto frame = static_cast<size_t>(std::ranges::count_if(calls, &LastCall::is_open));
   if (frame >= stack.frames.size() || stack.frames[frame].address == 0) return std::nullopt;
   const StackFrame& stayed = stack.frames[frame];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Where the signal that killed a process came from, as a core dump tells.
+// The source of the signal that killed a process, from a core dump.
 #pragma once
 
 #include "replay/debug/end_core.h"
@@ -10,7 +10,7 @@ struct SignalSource {
   bool is_known = false;      // the dump has the siginfo of that signal
   bool was_sent = false;      // by a process, a timer or the like: no instruction raised it
   bool from_outside = false;  // another process sent it
-  bool has_address = false;   // it tells the address at which an access failed
+  bool has_address = false;   // it has the address at which an access failed
 };
 
 // `core` may be null.

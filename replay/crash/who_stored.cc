@@ -22,7 +22,7 @@ constexpr uint64_t kAlways = ~uint64_t{0};
 struct ThreadWrite {
   size_t thread = 0;
   uint64_t count = 0;       // of its instructions that are looked at
-  bool is_refined = false;  // the calling convention tells no more
+  bool is_refined = false;  // the calling convention adds no more
   uint64_t number = 0;      // of the instruction
   LastWrite::Kind kind = LastWrite::Kind::kOther;
   uint64_t address = 0;  // of the instruction
@@ -30,7 +30,7 @@ struct ThreadWrite {
   TscInterval when{.lo = 0, .hi = kAlways};
 };
 
-// What is known of all threads at one level of trust.
+// The known writes of all threads at one level of trust.
 struct Tier {
   bool proven = true;
   TscInterval load{.lo = 0, .hi = kAlways};
@@ -114,8 +114,8 @@ class StoreSearch {
     return cursor.number();
   }
 
-  // Of what is likely, the calling convention may tell more of the thread that may have written
-  // last. False: it does not, so that no other thread's write is known to be the last one.
+  // The calling convention may add likely values for the thread that may have written last. False:
+  // it does not, so that no other thread's write is known to be the last one.
   bool Refine(Tier& tier) {
     const auto latest = std::ranges::max_element(
         tier.writes, {}, [](const ThreadWrite& one) { return one.when.hi; });
@@ -143,7 +143,7 @@ class StoreSearch {
     }
     const LastWrite last = place->history.LastWriteTo(place->point, wanted_, !tier.proven);
     const bool is_stored = last.kind == LastWrite::Kind::kStored;
-    // What is older than the history may have written, too.
+    // Flow before the history may have written, too.
     if (last.kind == LastWrite::Kind::kNone && place->first == 0) return;
     write.number = place->first + last.instruction;
     write.kind = is_stored ? last.kind : LastWrite::Kind::kOther;

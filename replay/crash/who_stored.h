@@ -27,10 +27,10 @@ std::optional<CrashStore> WhoStored(const CrashInput& input, PastValues& past, s
                                     const values::StoredValue& wanted, uint64_t loaded,
                                     bool may_be_proven);
 
-// Who overwrote the guard of a frame, by elimination: of all that executed since the frame had it,
-// one store alone, or the stores of one stay in a function, may have. Only of a process with one
-// thread. What the loader does while it looks up a function is taken to be innocent where the
-// result is not proven.
+// Finds the store that overwrote the guard of a frame, by elimination: of all that executed since
+// the frame had it, one store alone, or the stores of one stay in a function, may have. Only of a
+// process with one thread. The loader's function look-ups count as innocent if the result is not
+// proven.
 std::optional<CrashStore> WhoOverwrote(const CrashInput& input, PastValues& past, size_t dying,
                                        const BadValue& guard, unsigned bytes);
 

@@ -36,8 +36,8 @@ class BreakablePlaces {
   // Both must outlive it.
   BreakablePlaces(Session& session, ImageMemory& images) : session_(session), images_(images) {}
 
-  // Of that line or, where it has no code, of the next one in the file that has. `path` need not be
-  // as the compiler has it: the file whose path ends most alike is taken, or all
+  // Returns the code of that line or, if it has none, of the next line with code in the file.
+  // `path` need not be as the compiler has it: the file whose path ends most alike is taken, or all
   // that do as much.
   std::optional<LineCode> OfLine(const AddressSpace& space, const std::string& path, uint32_t line);
   // Where functions of that name are entered, and where the code of those begins that are inlined;
@@ -86,7 +86,7 @@ class BreakablePlaces {
   Session& session_;
   ImageMemory& images_;
   const AddressSpace* space_ = nullptr;  // that was asked about last
-  // What is known is of these files, at these biases.
+  // The known places belong to these files, at these biases.
   std::vector<std::pair<std::string, uint64_t>> read_;
   size_t count_ = 0;
   std::map<std::string, Statements, std::less<>> files_;

@@ -48,7 +48,7 @@ class Breakpoints {
   int64_t NewId() { return next_id_++; }
   // As if none had been visited.
   void CountAnew();
-  // Of all of them, sorted, each once.
+  // Returns the addresses of all of them, sorted, each once.
   std::vector<uint64_t> Addresses() const;
   // Those at the address, and their sort.
   std::vector<std::pair<Sort, Breakpoint*>> At(uint64_t address);

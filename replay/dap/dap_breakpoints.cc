@@ -52,7 +52,7 @@ std::string DapServer::NeverRanText(const std::string& place) const {
   return fmt::format("{} never ran in this process", place);
 }
 
-// Fills in what the client wants of the breakpoint, and returns what it is told.
+// Fills in what the client wants of the breakpoint, and returns the reply.
 Json DapServer::Told(const Json& wanted, Breakpoint& breakpoint, const std::string& place,
                      uint64_t& budget) {
   breakpoint.id = breakpoints_.NewId();

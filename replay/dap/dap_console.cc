@@ -73,7 +73,7 @@ DapServer::Frame DapServer::FrameIn(const Json& arguments) {
           .level = opened_->steps.Hidden(machine.current())};
 }
 
-// What has a value; else a command of the console.
+// Evaluates an expression; else runs a command of the console.
 Result<DapServer::Answer> DapServer::Evaluate(const Json& arguments) {
   std::string text = TextIn(arguments, "expression");
   text.erase(0, std::min(text.find_first_not_of(" \t\n"), text.size()));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Tells the client which program and which threads there are at the moment, if they are others than
-// at the last stop. Going backward over its begin, a thread goes as it comes going forward.
+// Sends the client the current program and threads, if they changed since the last stop. Going
+// backward over its begin, a thread goes as it comes going forward.
 #include <algorithm>
 
 #include "replay/dap/dap_server.h"
@@ -8,8 +8,8 @@
 namespace flowback::dap {
 namespace {
 
-// Whether the thread's flow has begun at the moment and has not ended, as far as the index tells:
-// nothing is decoded for it. A thread that waits in the kernel to the end is there, too.
+// Whether the thread's flow has begun at the moment and has not ended, by the index: nothing is
+// decoded for it. A thread that waits in the kernel to the end is there, too.
 bool IsThere(const gdb::MachineView& view, const IndexedThread& thread) {
   const uint64_t order = view.machine().moment().order;
   const auto has_time = [](uint64_t tsc) { return tsc != 0; };

@@ -12,11 +12,11 @@
 namespace flowback::dap {
 namespace {
 
-// Of one answer; and of all that are known at a moment.
+// Frames in one answer; and all known at a moment.
 constexpr size_t kMostFrames = 10'000;
 constexpr size_t kMostKnownFrames = size_t{1} << 20;
 
-// Of a frame's scopes; the frame's number follows.
+// The kind of a frame's scope; the frame's number follows.
 enum class Scope : uint8_t { kPosition, kRegisters, kLocals };
 constexpr int64_t kScopes = 3;
 
@@ -80,7 +80,7 @@ Result<DapServer::Answer> DapServer::StackTrace(const Json& arguments) {
   size_t named = 0;
   for (; named < all.size() && frames.size() < end; ++named)
     AddFrames(*thread, all[named], named, frames);
-  // Of what has not been named it is not known yet what is inlined in it.
+  // Frames without names yet have an unknown number of inlined frames.
   const size_t total = frames.size() + (all.size() - named);
   Json part = Json::array();
   for (size_t i = first; i < std::min(frames.size(), end); ++i)
@@ -140,7 +140,7 @@ Json DapServer::PositionOf(size_t thread) {
   return told;
 }
 
-// Of an outer frame nothing but where it goes on is proven.
+// Only the return address of an outer frame is proven.
 std::optional<uint64_t> DapServer::RegisterOf(const Frame& frame, std::string_view name) {
   if (frame.is_innermost)
     return opened_->view.values().Register(opened_->view.machine().At(frame.thread), name);

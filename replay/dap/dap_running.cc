@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Runs and steps in both directions, and what is told when they stop.
+// Runs and steps in both directions, and the events when they stop.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -142,7 +142,7 @@ Result<MachineStop> DapServer::StepToStop(const Movement& movement, const KeepOn
   return step;
 }
 
-// Tells the client of a run that takes long, now and then.
+// Reports the progress of a long run to the client, now and then.
 void DapServer::TellProgress(Clock::time_point begin, Clock::time_point& told) {
   const auto now = Clock::now();
   if (!shows_progress_ || now - told < kLongRun) return;
@@ -309,7 +309,7 @@ Result<DapServer::Answer> DapServer::StepBack(const Json& arguments) {
               .steps = *thread});
 }
 
-// A run has ended by the time that this is answered, and was told of.
+// A run has ended, with its event, by the time of this answer.
 Result<DapServer::Answer> DapServer::Pause(const Json& /*arguments*/) {
   const bool told = std::exchange(was_interrupted_, false);
   return Answer{.then = [this, told] {

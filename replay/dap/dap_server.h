@@ -5,7 +5,7 @@
 //   DapServer server(open, [](const Json& message) { Send(Framed(message)); });
 //   server.Handle(message);                          // the response and events go to Send
 //
-// A run is answered at once and tells of its end in an event, as the protocol has it.
+// A run is answered at once and reports its end in an event, as the protocol has it.
 #pragma once
 
 #include <chrono>
@@ -75,7 +75,7 @@ class DapServer {
   };
   static const std::vector<Handler>& Handlers();
 
-  // What is known once a recording is open.
+  // State that exists once a recording is open.
   struct Opened {
     explicit Opened(const gdb::ServerInput& given);
 
@@ -87,12 +87,12 @@ class DapServer {
     StackNames names;
     LocalValues locals;
     MachineMoment first;  // where the launch stood
-    // What the client was told of last.
+    // The client's latest state.
     const AddressSpace* space = nullptr;
     std::string program{};
     std::set<size_t> there{};  // threads
   };
-  // A frame that the client was told of; valid until the machine moves.
+  // A frame that the client knows; valid until the machine moves.
   struct Frame {
     size_t thread = 0;
     uint64_t address = 0;
@@ -238,7 +238,7 @@ class DapServer {
   int64_t next_message_ = 1;
   int64_t next_progress_ = 1;
   int64_t current_ = 0;     // the number of the request that is being handled
-  std::string progress_{};  // that the client was told of and that has not ended
+  std::string progress_{};  // known to the client and not ended
   bool stops_at_losses_ = true;
   bool stops_at_calls_ = false;  // system calls
   bool shows_progress_ = false;

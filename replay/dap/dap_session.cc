@@ -72,7 +72,7 @@ void DapServer::HandleCancelled(const Json& message) {
   Refuse(message, Error(ErrorCode::kUsage, "cancelled"));
 }
 
-// What it was to end has ended by the time that this is answered.
+// The request to cancel has ended by the time of this answer.
 Result<DapServer::Answer> DapServer::Cancel(const Json& /*arguments*/) {
   was_interrupted_ = false;
   return Answer();

@@ -3,7 +3,7 @@
 //
 //   typed                     fits
 //   f, a::f, a::b::f          int a::b::f<int>(int, char*)
-//   f(int, char *)            likewise, and no other overload
+//   f(int, char *)            the same, and no other overload
 //   write                     write@GLIBC_2.2.5
 //   g                         g.constprop.0
 #pragma once
@@ -17,7 +17,7 @@ namespace flowback::dap {
 
 struct NameParts {
   std::vector<std::string> parts{};         // "a", "b", "f<int>"
-  std::optional<std::string> parameters{};  // "int,char*"; empty: none are told
+  std::optional<std::string> parameters{};  // "int,char*"; empty: not given
   // The last part without its template arguments.
   std::string Plain() const;
 };

@@ -47,7 +47,7 @@ class MessageReader {
   bool is_broken_ = false;
 };
 
-// The message with its header. What is not UTF-8 in it is replaced.
+// The message with its header. Invalid UTF-8 in it is replaced.
 std::string Framed(const Json& message);
 
 // The response that refuses a request; `number`: the response's own.

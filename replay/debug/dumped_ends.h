@@ -14,7 +14,7 @@ namespace flowback {
 ProcessEnd EndByDump(const EndCore& core);
 
 // Returns the recording with an end for each process that a dump says was killed and of whose end
-// nothing is noted. A dump that can't be read tells nothing here: whoever reads its code says so.
+// nothing is noted. Ignores unreadable dumps, which the reader of their code reports.
 Recording WithDumpedEnds(Recording recording, const std::vector<std::string>& cores);
 
 }  // namespace flowback

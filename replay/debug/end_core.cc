@@ -89,8 +89,8 @@ void EndCore::ReadThreadPointer(uint32_t type, Bytes content, int32_t tid) {
 
 // A file's data is the process's own copy where the file is a program or a library; anything else
 // that a file backs may be shared. The kernel names memory without a file that processes share
-// /dev/zero. Where the dump does not tell where the thread pointers are, all but stacks and files
-// may be near one. QEMU dumps neither files nor signals, and lets nobody register for rseq.
+// /dev/zero. If the dump does not contain the thread pointers, all but stacks and files may be near
+// one. QEMU dumps neither files nor signals, and lets nobody register for rseq.
 bool EndCore::IsPrivate(uint64_t address) const {
   uint8_t byte = 0;
   if (Memory(address, {&byte, 1}) != 1) return false;
@@ -109,7 +109,7 @@ std::optional<bool> EndCore::IsWritable(uint64_t address) const {
   return is_told ? std::optional(segment->writable) : std::nullopt;
 }
 
-// A damaged dump may tell of tens of thousands of threads.
+// A damaged dump may have tens of thousands of threads.
 bool EndCore::IsNearThreadPointer(uint64_t address) const {
   const auto above = std::ranges::upper_bound(pointers_, address);
   if (above != pointers_.end() && *above - address <= kKernelWrites) return true;
@@ -147,7 +147,7 @@ bool EndCore::IsOfDeath(const Recording& recording) const {
   };
   const auto place = Counter(killed_tid_);
   const int32_t signal = signal_number();
-  // Not every recorder notes how processes end: then the dump itself must tell of a death.
+  // Not every recorder notes how processes end: then the dump itself must show a death.
   const auto is_ours = [this](const ProcessEnd& end) { return end.pid == pid(); };
   if (std::ranges::none_of(recording.process_ends, is_ours)) return dumps(signal);
   return std::ranges::any_of(recording.process_ends, [&](const ProcessEnd& end) {

@@ -4,7 +4,7 @@
 //
 // They are those of a thread's place only where the thread stands at the dump's program counter at
 // the end of the recording: a flow that ends elsewhere may be followed by more that ran. The
-// recording must tell that a signal killed the process, too (IsOfDeath). A debugger's dump of a
+// recording must also show that a signal killed the process (IsOfDeath). A debugger's dump of a
 // process that ran on (gcore) shows a thread at the place of its flow that SetLiving names.
 #pragma once
 
@@ -40,8 +40,8 @@ class EndCore {
   // Whether only the process itself wrote to the memory, and whether the dump has it: see
   // replay/debug/past_values.h. What processes share counts as private in QEMU's dumps.
   bool IsPrivate(uint64_t address) const;
-  // Whether the process could write to the memory. Empty: the dump does not tell. QEMU takes the
-  // permission away from memory whose code it has translated.
+  // Whether the process could write to the memory. Empty: unknown. QEMU takes the permission away
+  // from memory whose code it has translated.
   std::optional<bool> IsWritable(uint64_t address) const;
   // By the name that gdb gives it. Empty: the dump has no such thread or register.
   std::optional<uint64_t> Register(int32_t tid, std::string_view name) const;
@@ -50,26 +50,27 @@ class EndCore {
     return Register(tid, layout_->stack_pointer);
   }
   // The signal that made the dump, as the kernel's siginfo_t, and the thread that it killed. Empty:
-  // the dump does not tell.
+  // not in the dump.
   Bytes signal() const { return signal_; }
-  // The address that it tells, which only some signals have.
+  // Its address, which only some signals have.
   uint64_t signal_address() const;
-  // Of that siginfo: the signal, why it came (SI_USER, SEGV_MAPERR, ...), and, of what a process
-  // sent, the number of the process. 0: the dump does not tell.
+  // Members of that siginfo: the signal, its cause (SI_USER, SEGV_MAPERR, ...), and the sender's
+  // process number. 0: not in the dump.
   int32_t signal_number() const;
   int32_t signal_code() const;
   int32_t signal_sender() const;
   int32_t killed_tid() const { return killed_tid_; }
   // Whether the dump is of the process' death, and not of a process that ran on, which may show the
-  // same program counter: the recording tells of the same death, or, where it does not tell how the
-  // process ended, the dump tells of a signal that makes the kernel write one.
+  // same program counter: the recording has the same death, or, if it lacks the process's end, the
+  // dump has a signal for which the kernel writes one.
   bool IsOfDeath(const Recording& recording) const;
   // The process ran on behind the dump. `places`: ahead of which of its instructions each thread
   // stood then, as far as that is proven. `keeps_memory`: no recorded instruction executed behind
   // the dump's moment while the threads stand there.
   void SetLiving(std::map<int32_t, uint64_t> places, bool keeps_memory);
   bool is_living() const { return living_; }
-  // The same as a number, of a thread that executed so many instructions in all. Empty: not proven.
+  // Returns the place as a number, for a thread that executed so many instructions in all. Empty:
+  // not proven.
   std::optional<uint64_t> PlaceOf(int32_t tid, uint64_t instructions) const;
   // Whether the dump has the thread as it was at the end of its flow.
   bool IsAtEnd(int32_t tid, uint64_t instructions) const {

@@ -77,7 +77,7 @@ class PathReader {
                                 .mode = executed.mode};
     const size_t read = executed.space->Read(one.address, one.bytes.data(), one.bytes.size());
     if (read < one.length) return false;
-    // What is told behind the last instruction is how the thread died. No more of it executed.
+    // The event after the last instruction is the thread's death. No more of it executed.
     if (instructions.empty() && is_last_)
       between_ = between_ == Between::kAllMayChange ? between_ : Between::kNothing;
     one.then_traps = Traps(one, *executed.space);

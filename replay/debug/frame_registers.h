@@ -26,8 +26,8 @@ struct FrameRegisters {
 // Keeps the tables of files that it has read. Used by one thread.
 class FrameUnwinder {
  public:
-  // Those of the n-th frame, the innermost first, of a thread that stands there. A frame that the
-  // kernel made hides all that is outside of it.
+  // Returns the registers of the n-th frame, the innermost first, of a thread that stands there. A
+  // frame that the kernel made hides all that is outside of it.
   FrameRegisters Of(const MachineThread& thread, ValueSources& values,
                     std::span<const StackFrame> frames, size_t frame);
 

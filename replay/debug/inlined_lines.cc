@@ -14,7 +14,7 @@ bool IsSameLine(const SourceFrame& a, const SourceFrame& b) {
   return a.line == b.line && a.file == b.file;
 }
 
-// Two calls on one line differ in their columns, where the compiler tells these.
+// Two calls on one line differ in their columns, if the compiler writes these.
 bool IsSameCall(const SourceFrame& a, const SourceFrame& b) {
   const bool other_column = a.column != 0 && b.column != 0 && a.column != b.column;
   return IsSameLine(a, b) && !other_column;

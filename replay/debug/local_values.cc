@@ -78,7 +78,7 @@ class Places {
  private:
   unsigned AddressBytes() const { return TraitsOf(thread_.instruction.mode).bits / 8; }
 
-  // Of an expression that is a register.
+  // Returns the register of an expression that is a register.
   static std::optional<unsigned> RegisterOf(uint8_t first, EncodedValues& in) {
     std::optional<unsigned> reg;
     if (first >= kFirstRegister && first <= kLastRegister) reg = first - kFirstRegister;
@@ -155,7 +155,7 @@ std::string TextOf(const VariableInfo& variable, uint64_t value) {
   return Hex(value);
 }
 
-// Of a value of up to eight bytes, as one number.
+// Returns whether a value of up to eight bytes is one number.
 bool IsNumber(const VariableInfo& variable) {
   const bool has_size =
       variable.bytes == 1 || variable.bytes == 2 || variable.bytes == 4 || variable.bytes == 8;

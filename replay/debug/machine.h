@@ -35,7 +35,7 @@ struct MachineStop {
     kEvent,        // an event lies between
     kMilestone,    // a thread begins or ends there, or becomes another program
     kBegin,        // of the recording, or of the one thread that was to move: `of_thread`
-    kEnd,          // likewise
+    kEnd,          // the end of the recording
     kInterrupted,  // the caller ended the search: nothing has moved
   };
   Reason reason = Reason::kStep;
@@ -84,8 +84,7 @@ class ReplayedMachine {
   // The last instruction that the thread executed in the recording.
   CursorInstruction LastOf(size_t thread) { return threads_.Walk(thread).last(); }
 
-  // Where the thread's flow ends, ahead of an instruction that did not execute. Empty: it does not
-  // tell.
+  // Where the thread's flow ends, ahead of an instruction that did not execute. Empty: unknown.
   std::optional<uint64_t> EndAddressOf(size_t thread);
 
   // To the first place of the current thread, or its last one, before or behind all the others.
@@ -99,7 +98,7 @@ class ReplayedMachine {
   void ToBegin(size_t thread);
   void ToEnd(size_t thread);
   // To the first place of any thread whose time is not before `tsc`; behind all, if there is none.
-  // Of several threads, the current one.
+  // The current thread goes first.
   void ToTime(uint64_t tsc);
   // To the place before the thread's instruction of that number, from 0. False: it has fewer, and
   // nothing moves.

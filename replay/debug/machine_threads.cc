@@ -29,7 +29,7 @@ MachineThreads::At MachineThreads::Settle(size_t thread, const MachineMoment& mo
     walk.ToFirst();
     return {.walk = walk};
   }
-  // Of places at the same time, those of threads with lower numbers come first.
+  // At the same time, threads with lower numbers come first.
   const uint64_t tsc = thread < moment.thread ? moment.order : moment.order - 1;
   return {.walk = walk, .ended = !walk.ToTime(tsc)};
 }

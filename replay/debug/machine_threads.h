@@ -35,7 +35,7 @@ class MachineThreads {
   // asked for.
   ThreadWalk& Walk(size_t thread);
   // Moves the thread's walk to the first place that the thread had not executed at the moment.
-  // Tells whether that is so, or the walk stands at the last place, all of which had been.
+  // Returns whether there is one; else the walk stands at the last place, all executed.
   struct At {
     ThreadWalk& walk;
     bool ended = false;

@@ -8,8 +8,8 @@
 namespace flowback {
 namespace {
 
-// How many programs the process had become before the one that the instruction is of, as far as the
-// history of its code tells.
+// How many programs the process had become before the one that the instruction is of, by the
+// history of its code.
 size_t ProgramOf(const CursorInstruction& instruction) {
   if (instruction.stay == nullptr || instruction.stay->code == nullptr) return 0;
   size_t programs = 0;

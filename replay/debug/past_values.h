@@ -2,14 +2,14 @@
 // What a core dump proves of the moments before a thread died: the value engine (replay/values/)
 // goes back from it along the thread's last instructions.
 //
-// What counts as memory that only the process writes to: memory in the dump that no file backs, or
-// that a program or library file backs (data of that file is a private copy). Left out is the page
-// at the thread pointers, which the kernel writes to when it moves a thread to another CPU (rseq).
-// Where the process had several threads, memory is known at the dump's moment only: another thread
-// may have written at any time. A process that another one writes to (ptrace, process_vm_writev,
+// Memory that only the process writes to is: memory in the dump that no file backs, or that a
+// program or library file backs (data of that file is a private copy). Left out is the page at the
+// thread pointers, which the kernel writes to when it moves a thread to another CPU (rseq). Where
+// the process had several threads, memory is known at the dump's moment only: another thread may
+// have written at any time. A process that another one writes to (ptrace, process_vm_writev,
 // /proc/PID/mem) or that lets the kernel write on its own (io_uring) is beyond that: where such a
 // write contradicts the flow, nothing at all is proven. So is a process that others write to by
-// shared memory where QEMU made the dump, which tells neither files nor what is shared.
+// shared memory where QEMU made the dump, which contains neither files nor sharing.
 #pragma once
 
 #include <cstddef>
@@ -51,7 +51,7 @@ class PastValues {
   PastValues(const Session& session, ReplayedMachine& machine, ImageMemory& images,
              const EndCore& core);
 
-  // Of the process.
+  // Mode of the process.
   CodeMode mode() const { return core_.mode(); }
 
   // The history of a thread, and the point at which it stands.
@@ -97,7 +97,7 @@ class PastValues {
   std::list<Past> pasts_;      // the one used last first
 };
 
-// Whether only a part of the user's code was to be recorded, or nobody tells.
+// Whether only a part of the user's code was recorded, or that is unknown.
 bool LeavesCodeOut(const Session& session);
 // The number in step_register of a register that gdb names so; empty: it is not followed.
 std::optional<uint8_t> FollowedRegister(CodeMode mode, std::string_view name);

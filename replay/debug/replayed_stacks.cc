@@ -52,7 +52,7 @@ class ReplayedStacks::Impl {
     return OriginOf(flow, all, session_.recording(), session_.functions(), player_);
   }
 
-  // Of a thread whose state cannot be kept.
+  // Plays a thread whose state cannot be kept.
   Status Play(const ThreadFlow& flow, const StackPlace& place, ThreadOrigin origin,
               const StackTaker::Options& how) {
     StackTaker taker(session_.functions(), {place}, std::move(origin), how);

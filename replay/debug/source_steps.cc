@@ -141,7 +141,7 @@ Result<SourceSteps::Stop> SourceSteps::PassCalls(const Way& way, const Here& fro
   return Stop();
 }
 
-// A stub leads on to the function itself. What has no lines is not gone into.
+// A stub leads on to the function itself. Code without lines is not entered.
 Result<SourceSteps::Stop> SourceSteps::GoInto(const Way& way, Here& now) {
   constexpr int kMostStubs = 8;
   for (int i = 0; i < kMostStubs; ++i) {

@@ -71,7 +71,7 @@ class SourceSteps {
   };
   // Where a thread is, as seen from a call that it was in.
   enum class Relation : uint8_t { kSame, kDeeper, kReplaced, kLeft };
-  // What one movement is about.
+  // The parameters of one movement.
   struct Way {
     size_t thread = 0;
     CallsOnTheWay calls = CallsOnTheWay::kOver;
@@ -121,7 +121,7 @@ class SourceSteps {
   Session& session_;
   ReplayedMachine& machine_;
   ReplayedStacks& stacks_;
-  // Of a thread that stands before its instruction of that number.
+  // Frames of a thread that stands before its instruction of that number.
   struct HiddenFrames {
     uint64_t number = 0;
     size_t frames = 0;

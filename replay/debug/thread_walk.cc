@@ -10,8 +10,8 @@ namespace {
 
 using Kind = ThreadCursor::Kind;
 
-// Where control stood behind an event: the address of the next instruction, 0 if none is told.
-// Empty: the event says nothing about that.
+// Where control stood behind an event: the address of the next instruction, 0 if unknown. Empty:
+// the event does not determine it.
 std::optional<uint64_t> NextBehind(const TraceEvent& event) {
   switch (event.kind) {
     case EventKind::kStoppedAsync:

@@ -57,7 +57,7 @@ class ThreadWalk {
   // To the place before the instruction of that number, from 0. False: there is none, and it stands
   // at the last place.
   bool ToInstruction(uint64_t number);
-  // To the first place whose time is not before `tsc`. False: likewise.
+  // To the first place whose time is not before `tsc`. False: there is none.
   bool ToTime(uint64_t tsc);
 
   // To the next or previous place. False: there is none, and it stays.

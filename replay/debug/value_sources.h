@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What is proven of a thread's registers and memory at a moment. Each source is a row of
+// The proven registers and memory of a thread at a moment. Each source is a row of
 // replay/debug/value_sources.def; a value that none of them proves is unavailable.
 #pragma once
 

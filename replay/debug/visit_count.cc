@@ -11,7 +11,7 @@ std::optional<VisitCount> CountVisits(MachineThreads& threads, size_t thread,
   const StopMarks marks{.addresses = {address}};
   VisitCount count;
   const auto note = [&] {
-    // Of one thread, the place alone has the order.
+    // Within one thread, the place alone gives the order.
     MachineMoment there{.order = here.order, .thread = thread, .place = walk.place()};
     ++count.all;
     if (there < here) ++count.before;

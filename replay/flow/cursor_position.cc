@@ -48,7 +48,7 @@ void CursorPosition::ToEnd() {
 
 void CursorPosition::ToInstruction(uint64_t number) {
   if (number >= thread_.instructions) return ToEnd();
-  // Of shares that begin with it, those without instructions come first.
+  // Among shares that begin with it, those without instructions come first.
   const auto behind = std::ranges::upper_bound(thread_.shares, number, {}, &FlowShare::first);
   EnterShare(static_cast<size_t>(behind - thread_.shares.begin()) - 1);
   EnterInstruction(number - thread_.shares[share_].first);

@@ -14,8 +14,8 @@ namespace {
 using Kind = CursorPosition::Kind;
 using Place = CursorPosition::Place;
 
-// `may_have` tells of a share whether it is worth looking at, `enter` whether an item has what is
-// looked for; the position stands there then. False: the position is somewhere on the way.
+// `may_have` returns whether a share is worth looking at, `enter` whether an item matches; the
+// position stands there then. False: the position is somewhere on the way.
 template <class MayHave, class Enter>
 bool SearchOn(CursorPosition& position, MayHave may_have, Enter enter) {
   if (position.at_end()) return false;
@@ -102,7 +102,7 @@ bool HasKind(const FlowSegment& segment, size_t item, Kind kind) {
 bool HasAny(const FlowShare& share, Kind kind) {
   return (kind == Kind::kEvent ? share.events : share.losses) != 0;
 }
-// Of which the index tells how many a share has.
+// Returns whether the index has the number of such items in a share.
 bool IsCounted(Kind kind) { return kind == Kind::kEvent || kind == Kind::kLoss; }
 
 // A run's last instruction is a branch unless the run was cut before one.
@@ -111,7 +111,7 @@ bool EndsInBranch(const CursorPosition& position) {
          position.runs()[position.run()].exit != BlockExit::kFallThrough;
 }
 
-// The last time of the share's flow; of those before it, where it tells none.
+// The last time of the share's flow; of those before it, if it has none.
 uint64_t LastTscUpTo(CursorPosition& position, size_t share) {
   for (;; --share) {
     position.EnterShare(share);

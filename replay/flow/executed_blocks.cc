@@ -24,7 +24,7 @@ void AddLines(uint64_t first, uint64_t last, LineSet& lines) {
 
 }  // namespace
 
-// Of most decoders they are few, of some all.
+// Most decoders have few of them, some only such.
 void ExecutedBlocks::Add(const BlockRun& run) {
   if (run.lengths.empty()) return;
   AddLines(run.address, run.LastAddress(), lines_);

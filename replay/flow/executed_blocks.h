@@ -92,8 +92,7 @@ class ExecutedBlocks {
   std::unordered_map<const BlockTable*, PerTable> tables_;
   PerTable* last_ = nullptr;
   std::vector<PerTable*> used_;  // in the stretch
-  // Of runs of which the decoder made no batch, by where they begin: in the stretch, and in those
-  // before.
+  // Runs without a batch, by where they begin: in the stretch, and in those before.
   std::map<Place, uint64_t> runs_;
   std::map<Place, uint64_t> run_totals_;
   LineSet lines_;

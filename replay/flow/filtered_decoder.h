@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A decoder that tells only a part of what another one does.
+// A decoder that delivers only a part of another one's flow.
 #pragma once
 
 #include <cstdint>

@@ -59,7 +59,7 @@ class PassOver final : public ExecutionConsumer {
   void OnLoss(const DataLoss&) override {}
 };
 
-// A stream's bytes for each segment. What is played by its steps is played in small parts.
+// A stream's bytes for each segment. Flow that is played by its steps is played in small parts.
 uint64_t SegmentSize(const std::vector<IndexedStream>& streams, const FlowIndex::Options& options) {
   uint64_t bytes = 0;
   for (const IndexedStream& source : streams) bytes += source.input->bytes.size();
@@ -224,7 +224,7 @@ class FlowIndex::Impl {
     for (const IndexContent::Stream& stream : content_.streams) count += stream.segments.size();
     return count;
   }
-  // Empty where some state can't be told in them.
+  // Empty if some state does not support bytes.
   std::vector<uint8_t> ToBytes() const {
     for (const auto& [stream, of] : streams_)
       if (!of.untold.empty()) return {};

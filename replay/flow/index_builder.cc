@@ -12,10 +12,10 @@
 namespace flowback {
 namespace {
 
-// What a state keeps beside some kilobytes is all that waits for its time; directly behind a packet
-// that tells the time that is little. So a segment goes on to there, in steps, unless it is far.
-// Where a reader stops decides how much it has told: who reads the segment again makes the same
-// steps.
+// Beside some kilobytes a state keeps all flow that waits for its time; directly after a packet
+// with the time that is little. So a segment goes on to there, in steps, unless it is far. The
+// place where a reader stops decides how much it has delivered: another read of the segment makes
+// the same steps.
 constexpr size_t kLittle = 128;
 
 unsigned StepsToTime(FlowReader& reader, uint64_t stop, uint64_t size,
@@ -36,19 +36,18 @@ unsigned StepsToTime(FlowReader& reader, uint64_t stop, uint64_t size,
 constexpr uint64_t kFilterPart = 256;
 constexpr size_t kLeastSegments = 8;
 constexpr size_t kMostSegments = 16;
-// Of a stretch's hottest blocks so many are kept.
+// The number of hottest blocks kept of a stretch.
 constexpr size_t kHot = 16;
 
-// Of a segment that can be gone over, only its begin and its end are read in full: there its
-// share's first and last times are told, and there is the state that is kept. What lies between is
-// only counted, which takes half of the time. If the end is too short for all that waits to be told
-// in it, as where the trace seldom tells the time, the segment is read again in full, and the next
-// ones are, too.
+// A segment that can be skipped has only its begin and end read in full: there are its share's
+// first and last times, and the kept state. The flow between is only counted, which takes half of
+// the time. If the end is too short for all waiting flow, as where the trace seldom has the time,
+// the segment is read again in full, and the next ones are, too.
 //
 //    | full |  gone over ............................ | full |
 //    state                                            state of the next one
 constexpr uint64_t kEndPart = 64;    // of the segment
-constexpr uint64_t kBeginSteps = 8;  // of that size, until a time has been told
+constexpr uint64_t kBeginSteps = 8;  // of that size, until a time has come
 constexpr unsigned kInFull = 16;     // segments
 
 }  // namespace
@@ -105,12 +104,12 @@ class IndexBuilder::ShareCounter final : public ExecutionConsumer {
     if (judge_ != nullptr) CallsOf(Of(unknown.stay)).NoteUnusual();
   }
 
-  // The only stay has so many more, of which nothing else is told.
+  // The only stay has so many more, without other facts.
   void Add(uint64_t instructions) { shares_.front().instructions += instructions; }
   void Add(OverCalls calls) {
     if (judge_ != nullptr) calls_.front().ReadOver(std::move(calls));
   }
-  // All is one stay's, and of that the first time has been told.
+  // All belongs to one stay, whose first time is known.
   bool knows_begin() const { return shares_.size() == 1 && shares_.front().first_tsc != 0; }
   // Whether anything has executed since it was asked last.
   bool TakeExecuted() { return std::exchange(executed_, false); }
@@ -285,7 +284,7 @@ void IndexBuilder::KeepCalls(std::vector<ShareCalls> calls) {
   }
 }
 
-// Of all that was gone over since the last time.
+// Takes the uses of all skipped flow since the last call.
 void IndexBuilder::TakeUses(FlowReader& reader) {
   reader.TakeUses(
       [this](const BlockTable& table, uint32_t block, uint64_t instructions, uint8_t ways) {

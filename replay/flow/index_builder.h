@@ -33,7 +33,7 @@ StayNames NamesOfStays(const DecodeInput& input);
 
 class IndexBuilder {
  public:
-  // States at the begin of segments that can't be told in bytes, by number of segment.
+  // States at the begin of segments that do not support bytes, by number of segment.
   using Untold = std::map<size_t, std::shared_ptr<const FlowReader::State>>;
 
   // `goes_over`: it reads in full only what it must (see index_builder.cc); the index is the same.
@@ -43,19 +43,19 @@ class IndexBuilder {
 
   // What the flow does to call stacks is followed, too. The judge must outlive it.
   void FollowCalls(CallJudge& judge) { judge_ = &judge; }
-  // Of each stream's shares, in their order; empty where that was not asked for.
+  // Returns the calls of each stream's shares, in their order; empty if not wanted.
   std::vector<std::vector<ShareCalls>> TakeCalls() { return std::move(calls_); }
 
   // Which blocks executed in each segment is noted, too.
   void NoteSteps() { marks_.emplace(); }
-  // Of each stream's segments; empty where that was not asked for.
+  // Returns the steps of each stream's segments; empty if not wanted.
   std::vector<std::vector<SegmentSteps>> TakeSteps() { return std::move(steps_); }
   ToldRuns TakeRuns() { return marks_ ? marks_->TakeRuns() : ToldRuns(); }
 
-  // Reads the next stream. REQUIRES: the reader stands at its begin. `events`, if it is not null,
-  // is told the stream's events and losses.
+  // Reads the next stream. REQUIRES: the reader stands at its begin. `events`, if not null,
+  // receives the stream's events and losses.
   Untold Add(const DecodeInput& input, FlowReader& reader, ExecutionConsumer* events = nullptr);
-  // What has been found out, behind the last stream.
+  // Returns the result after the last stream.
   IndexContent Take(const SpaceNames& spaces);
   // Segments of which most was not read in full.
   size_t gone_over() const { return gone_over_; }

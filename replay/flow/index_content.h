@@ -76,7 +76,7 @@ struct IndexContent {
 };
 
 std::vector<uint8_t> ToBytes(const IndexContent& content);
-// Empty: they are no index. What is given is sound in itself: no number leads outside.
+// Empty: they are no index. A result is sound in itself: no number leads outside.
 std::optional<IndexContent> IndexFromBytes(Bytes bytes);
 
 }  // namespace flowback

@@ -16,8 +16,8 @@ namespace flowback {
 
 // A file's name. Made of: the options; the size, time and bytes of the recording's files and of
 // those that code comes from; which images were found, and where; the streams' stays, gaps and
-// settings. Of files above 8 MB 128 samples of 4 KB stand for the bytes. Empty: the recording came
-// through a pipe, or its code from this boot's kernel, and who knows whether that is so again?
+// settings. For files above 8 MB, 128 samples of 4 KB stand for the bytes. Empty: the recording
+// came through a pipe, or its code from this boot's kernel, and who knows whether that is so again?
 std::string IndexKey(const Recording& recording, const RecordingCode& code,
                      const StreamInputs& inputs, const FlowIndex::Options& options);
 

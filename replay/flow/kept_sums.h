@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// What decoding told of a recording's streams in sums, kept in the cache beside its index: a later
-// command that wants no more than that decodes nothing.
+// Sums of a recording's streams, kept in the cache beside its index: a later command that needs
+// only sums decodes nothing.
 //
-// It is found by the same key, so what has changed since is as if nothing had been kept.
+// It is found by the same key, so sums of a changed recording are not found.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,8 @@
 
 namespace flowback {
 
-// Decoder::Summarize's results but for the effort, by number of stream. Empty: something in them
-// can't be told in bytes.
+// Decoder::Summarize's results but for the effort, by number of stream. Empty: some part does not
+// support bytes.
 std::vector<uint8_t> SumsToBytes(const std::vector<FlowSummary>& sums, const Recording& recording,
                                  const StreamInputs& inputs);
 // Empty: these are no sums of such streams.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a player tells beside the flow: stays, and the time between.
+// A player's notices beside the flow: stays, and the time between.
 #pragma once
 
 #include <cstdint>
@@ -8,10 +8,10 @@
 
 namespace flowback {
 
-// Passes one thread's flow on, and tells where tracing was off and where the thread was off CPUs.
+// Passes one thread's flow on, and reports where tracing was off and where the thread was off CPUs.
 class PlayTeller final : public ExecutionConsumer {
  public:
-  // `clock` may be null: then no absence is told.
+  // `clock` may be null: then no absence is reported.
   PlayTeller(PlayConsumer& consumer, const RecordingClock* clock)
       : consumer_(consumer), clock_(clock) {}
 

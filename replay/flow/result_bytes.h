@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What analyses found out, as bytes and back.
 //
-// What is told of each type is written once, for both ways: `Tell(io, value)` passes its members to
+// The members of each type are listed once, for both ways: `Tell(io, value)` passes its members to
 // a writer, which adds them to the bytes, or to a reader, which fills them in. So they can't
 // disagree about the order.
 #pragma once

@@ -28,7 +28,7 @@ class ItemRuns {
     for (BlockRuns runs(batch); runs.Next(); first += runs_.back().lengths.size())
       Add(runs.run(), first);
   }
-  // That of the item's instruction `number`, from 0.
+  // Returns the index of the item's instruction `number`, from 0.
   size_t Find(uint64_t number) const {
     return static_cast<size_t>(std::ranges::upper_bound(firsts_, number) - firsts_.begin()) - 1;
   }

@@ -15,12 +15,12 @@
 
 namespace flowback {
 
-// Blocks that the decoder told one by one, each different one once, by number.
+// Blocks that the decoder delivered one by one, each different one once, by number.
 class ToldRuns {
  public:
   // Returns its number.
   uint32_t Add(const BlockRun& run);
-  // Valid as long as this and the decoder. Of the run only its code is told, and its exit.
+  // Valid as long as this and the decoder. The run has only its code and its exit.
   const BlockRun& operator[](uint32_t number) const { return runs_[number].run; }
   size_t size() const { return runs_.size(); }
 
@@ -57,7 +57,7 @@ struct SegmentSteps {
 // Notes the steps of one segment after the other.
 class StepMarks {
  public:
-  // Of all segments so much is kept; those behind that are not known.
+  // The limit for all segments; later ones are unknown.
   static constexpr size_t kMostWords = size_t{16} << 20;
 
   explicit StepMarks(size_t most_words = kMostWords) : room_(most_words) {}
@@ -71,7 +71,7 @@ class StepMarks {
   void Add(const TraceEvent& event) {
     addresses_ = addresses_ || event.kind == EventKind::kLockAddress;
   }
-  // What was added since the last time.
+  // Returns the steps added since the last call.
   SegmentSteps Take();
   ToldRuns TakeRuns() { return std::move(runs_); }
 
@@ -101,7 +101,7 @@ struct FlowShare;
 // Gives out what the pass that made an index has noted.
 class IndexSteps {
  public:
-  // Of the segment that the share lies in; `known` is false where FlowIndex::Options::steps was.
+  // Returns the steps of the share's segment; `known` is false where FlowIndex::Options::steps was.
   static const SegmentSteps& Of(const FlowIndex& index, const FlowShare& share);
   static const ToldRuns& Runs(const FlowIndex& index);
   // So many segments were not read in full for it.

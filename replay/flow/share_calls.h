@@ -26,7 +26,7 @@ class FlowIndex;
 // Gives out what the pass that made an index has found out about calls.
 class IndexCalls {
  public:
-  // Of each of the thread's shares. Null: it was not followed.
+  // Returns the calls of each of the thread's shares. Null: not followed.
   static const std::vector<ShareCalls>* Of(const FlowIndex& index, size_t thread);
 };
 

@@ -14,7 +14,7 @@
 
 namespace flowback {
 
-// Is told the share's flow but for what a FlowReader reads over.
+// Receives the share's flow, without the parts that a FlowReader reads over.
 class ShareTracker {
  public:
   explicit ShareTracker(CallJudge& judge) : tracker_(judge) {}
@@ -44,7 +44,7 @@ class ShareTracker {
   }
   void OnEvent(const TraceEvent& event) { tracker_.OnEvent(event); }
   void NoteUnusual() { tracker_.NoteUnusual(); }
-  // A part of the flow is not told.
+  // A part of the flow is skipped.
   void ReadOver(OverCalls over) {
     if (first_ == 0) tracker_.NoteUnusual();
     over_ = std::move(over);

@@ -44,7 +44,7 @@ class SpaceNames {
   std::unordered_map<const void*, uint32_t> names_;  // of spaces; histories stand for themselves
 };
 
-// Those that the recording's streams are decoded with.
+// Returns the spaces that the recording's streams are decoded with.
 inline SpaceNames SpacesOf(const Recording& recording, const StreamInputs& inputs) {
   SpaceNames spaces;
   for (const Stream& stream : recording.streams) spaces.Add(inputs.For(stream));

@@ -23,10 +23,11 @@ struct NewBlocks {
   }
 };
 
-// Of one decoder. The decoder's thread uses it, but for the copies' content, which is the reader's.
+// Mirrors the tables of one decoder. The decoder's thread uses it, except the copies' content,
+// which belongs to the reader.
 class TableMirror {
  public:
-  // The table's copy. What it lacks is added to `lacking`, and thought to be in it from then on.
+  // The table's copy. Adds missing blocks to `lacking`, and treats them as present from then on.
   const BlockTable* CopyOf(const BlockTable& table, std::vector<NewBlocks>& lacking) {
     if (table_ != &table) {
       table_ = &table;
@@ -41,7 +42,7 @@ class TableMirror {
     }
     return mirrored_->copy.get();
   }
-  // What was told since and got lost is told again. REQUIRES: nobody else uses any of it.
+  // Sends lost blocks again. REQUIRES: nobody else uses any of it.
   void Restart() {
     for (auto& [table, mirrored] : all_) mirrored.told = mirrored.copy->size();
   }

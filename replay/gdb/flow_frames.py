@@ -2,7 +2,7 @@
 # Shows the call stacks of a replayed recording in gdb. flowback replay loads this; for a gdb of your
 # own: flowback replay --gdb-init > flowback-gdb.py, then (gdb) source flowback-gdb.py
 #
-# The trace has no stack memory to unwind, but the flow tells which calls a thread is in. The server
+# The trace has no stack memory to unwind, but the flow shows which calls a thread is in. The server
 # gives them as a list of frames. The register flow_frame says which one a frame is.
 import re
 
@@ -20,7 +20,7 @@ FOR_FRAME = 64
 
 
 class Frames:
-    """The frames of the thread that gdb looks at, as the server told them last."""
+    """The frames of the thread that gdb looks at, as the server sent them last."""
 
     def __init__(self):
         self.stack = 0
@@ -154,7 +154,7 @@ class FrameName(FrameDecorator):
 
 
 def told_name(pc):
-    """Of code that no file has, such as that which a program makes at run time."""
+    """Symbols of code that no file has, such as that which a program makes at run time."""
     told = gdb.execute("maintenance packet qFlowbackName:%x" % pc, to_string=True)
     name = re.search(r'received: "([0-9a-f]+)"', told)
     return bytes.fromhex(name.group(1)).decode(errors="replace") if name else None
@@ -185,9 +185,9 @@ class Settings:
     """gdb's settings for a replay. Another target in the same gdb finds the user's own."""
 
     # The first stack of a thread takes a pass over its flow; gdb would wait for two seconds.
-    # Arguments and returned values lie in registers and on the stack, which have no values. Of a
-    # returned value in an unavailable register gdb would print zero. A step moves the thread that gdb
-    # shows; the others stand where they were at that time.
+    # Arguments and returned values lie in registers and on the stack, which have no values. gdb
+    # would print zero for a returned value in an unavailable register. A step moves the thread that
+    # gdb shows; the others stand where they were at that time.
     OURS = {"remotetimeout": "3600", "print frame-arguments": "presence", "print entry-values": "no",
             "print finish": "off"}
     CONNECTED = {"scheduler-locking": "step"}
@@ -328,7 +328,7 @@ def may_return_in_memory(frame):
 
 class BeforeFinish(gdb.Command):
     """gdb reads a structure that a function returned as soon as it returns. The address is in a register, which has
-    no value, and gdb then fails without telling where it stopped. So the run goes on in another way: at address 0
+    no value, and gdb then fails without printing where it stopped. So the run goes on in another way: at address 0
     nothing runs, but `advance` also stops where the frame returns. Only an error keeps gdb from its own way."""
 
     def __init__(self):
@@ -417,7 +417,8 @@ def breakpoint_created(point):
         gdb.write("flowback: watchpoint %d: the trace has no values to watch, so no command can run on; delete it\n"
                   % point.number)
         return
-    # gdb before 13 does not tell where a breakpoint is. A catchpoint of signals is nowhere, which is address 0.
+    # gdb before 13 does not return a breakpoint's places. A catchpoint of signals is nowhere, which
+    # is address 0.
     places = [place.address for place in getattr(point, "locations", None) or [] if place.address]
     if places:
         tell_of_never(point.number, places)

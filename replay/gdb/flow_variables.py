@@ -27,7 +27,7 @@ def symbols_of(frame, are_arguments):
 
 def has_place(symbol, frame):
     """Whether the program keeps the variable somewhere at this instruction. Then it is not optimized out, even if gdb
-    says so: for what a caller has in registers it does when nobody told it where they are saved."""
+    says so: it does so for a caller's registers without known places."""
     pc = frame.pc() - (1 if frame.level() else 0)
     told = gdb.execute("info scope *%d" % pc, to_string=True)
     place = re.search(r"Symbol %s is (.*?)(?=\nSymbol |\Z)" % re.escape(symbol.name), told, re.DOTALL)
@@ -38,7 +38,7 @@ def has_place(symbol, frame):
 
 
 def value_of(symbol, frame):
-    """Of what is known of it; None: nothing."""
+    """Returns the known value; None: unknown."""
     try:
         value = symbol.value(frame)
         value.format_string()
@@ -63,14 +63,14 @@ class Shown:
 
 
 def unavailable_value():
-    """Of a register that no source of values has."""
+    """The value of a register that no source of values has."""
     registers = gdb.newest_frame().architecture().registers()
     name = next((name for name in ("mxcsr", "fpcr", "fctrl") if registers.find(name)), None)
     return gdb.newest_frame().read_register(name) if name else UNAVAILABLE
 
 
 class Variables(gdb.Command):
-    """`info locals` or `info args`, as gdb prints them. What has no value is unavailable, not an error."""
+    """`info locals` or `info args`, as gdb prints them. Variables without a value are unavailable."""
 
     def __init__(self, words, are_arguments):
         super().__init__(words, gdb.COMMAND_STACK)

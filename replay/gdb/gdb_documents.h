@@ -16,7 +16,7 @@ namespace flowback::gdb {
 std::string ThreadStateText(const MachineView& view, size_t thread);
 // `id`: how the protocol names the thread.
 std::string ThreadList(const MachineView& view, const std::function<std::string(size_t)>& id);
-// Of the current thread's process: all files but the program itself.
+// Returns all files of the current thread's process except the program itself.
 std::string LibraryList(const MachineView& view);
 // Files of /proc that gdb reads, by path: where the kernel's code in the process (vDSO) lies.
 std::map<std::string, std::string> KernelFiles(const MachineView& view);

@@ -55,8 +55,8 @@ std::optional<std::string> GdbServer::HistorySettings(std::string_view) {
          format + "</btrace-conf>\n";
 }
 
-// What is new since the last time ("delta") is nothing, or refused: the thread may stand before
-// that place. gdb then takes the whole window, and forgets how far the user had listed it.
+// A request for the changes ("delta") gets nothing, or is refused: the thread may stand before that
+// place. gdb then takes the whole window, and forgets how far the user had listed it.
 std::optional<std::string> GdbServer::History(std::string_view annex) {
   if (!has_history_) return std::nullopt;
   ReplayedMachine& machine = view_.machine();

@@ -111,7 +111,7 @@ std::string GdbServer::MonitorGoto(const std::string& words) {
   if (Status status = view_.input().go_to(words, general()); !status)
     return fmt::format("flowback: {}\n  try: {}\n", status.error().message(),
                        status.error().remedy());
-  // Of a time it is whoever executes next, which is not what the user asked about.
+  // At a time it would be the next executing thread, which the user did not ask about.
   const bool names_thread = words.starts_with("spike:") || words == "crash";
   if (!names_thread) return view_.WhenText(general()) + "\n";
   went_to_ = view_.machine().current();

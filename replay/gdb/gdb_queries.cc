@@ -29,7 +29,7 @@ Replies GdbServer::Supported(std::string_view rest) {
 
 Replies GdbServer::CurrentThread(std::string_view) { return {"QC" + IdText(general())}; }
 
-// Of many threads in several packets.
+// Many threads take several packets.
 Replies GdbServer::FirstThreads(std::string_view) {
   list_of_threads_.clear();
   for (size_t thread = 0; thread < view_.machine().size(); ++thread) {
@@ -86,7 +86,7 @@ std::optional<std::string> GdbServer::Threads(std::string_view) {
 std::optional<std::string> GdbServer::SignalInfo(std::string_view) {
   const MachineThread at = view_.machine().At(general());
   Bytes signal = view_.values().Signal(at);
-  // Of a system call that raised the signal, the dump is of the place behind it.
+  // If a system call raised the signal, the dump shows the place after it.
   const EndCore* const core = view_.input().core;
   const bool is_of_death = core != nullptr && !core->is_living() && core->killed_tid() == at.tid;
   if (signal.empty() && is_of_death && view_.DiesHereOf(general(), at)) signal = core->signal();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Steps and runs in both directions, and what is told when they stop.
+// Steps and runs in both directions, and the replies when they stop.
 #include <fmt/format.h>
 #include <signal.h>
 
@@ -32,7 +32,7 @@ std::string GdbServer::StopText(const MachineStop& stop) {
   const bool software = breakpoints_.contains({'0', at.pc});
   const bool hardware = !software && breakpoints_.contains({'1', at.pc});
   const bool is_exec = stop.milestone == MilestoneKind::kProgram;
-  // The end where the thread died is told as its signal first.
+  // The end where the thread died is reported as its signal first.
   const auto death = stop.reason == Reason::kEnd && !death_told_ ? view_.DiesHereOf(stop.thread, at)
                                                                  : std::nullopt;
   death_told_ = death.has_value();
@@ -133,7 +133,7 @@ Replies GdbServer::RunStep(size_t thread, Direction direction, Others others) {
   MachineStop stop = view_.machine().Step(thread, direction, marks, view_.input().keep_on, others);
   stop.reason = ReasonOf(stop, marks);
   if (direction == Direction::kBackward || stop.reason != Reason::kEnd) return SteppedTo(stop);
-  // gdb steps off a breakpoint before it goes on. Told of the end of history then, it takes the
+  // gdb steps off a breakpoint before it goes on. If it gets the end of history then, it takes the
   // step for one that is still under way, and the next command never ends. After many steps in a
   // row the thread stops for no signal instead, which ends every command: a debugger that leaves a
   // line step by step would go on for ever.
@@ -152,8 +152,8 @@ Replies GdbServer::RunStep(size_t thread, Direction direction, Others others) {
 
 Replies GdbServer::RunTo(Direction direction, std::optional<size_t> only) {
   if (auto stopped = StopBefore(only.value_or(general_))) return *std::move(stopped);
-  // Of a run of all, the thread that was killed is the one that moves to the end of the recording;
-  // else the one that gdb looks at.
+  // In a run of all threads, the killed one is the one that moves to the end of the recording; else
+  // the one that gdb looks at.
   ReplayedMachine& machine = view_.machine();
   MachineStop stop = machine.Continue(direction, Marks(), only, view_.input().keep_on);
   if (stop.reason == Reason::kEnd && !only)

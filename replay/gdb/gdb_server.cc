@@ -154,7 +154,7 @@ Replies GdbServer::StopAcknowledging(std::string_view) {
   return {"OK"};
 }
 
-// What has happened cannot be changed.
+// The recorded past cannot be changed.
 Replies GdbServer::Refuse(std::string_view) { return {kRefused}; }
 
 namespace {

@@ -35,7 +35,7 @@ class GdbServer {
 
   // What to send for a packet, in its order. An empty reply says that the packet is not known.
   Replies Answer(std::string_view packet);
-  // Ctrl-C came while nothing ran. Of one command gdb may make many short runs, so this ends the
+  // Ctrl-C came while nothing ran. gdb may make many short runs for one command, so this ends the
   // next one before it begins, if that comes soon.
   void Interrupt() { interrupted_ = std::chrono::steady_clock::now(); }
   // The client wants no more acknowledgements from the next packet on.
@@ -172,7 +172,7 @@ class GdbServer {
   std::optional<size_t> went_to_;  // the thread that the last `monitor goto` named
   std::optional<size_t> resumed_;  // by Hc; empty: all
   // Asked for with T since the last stop. Before gdb goes on with the step of one thread while all
-  // of them may run, it asks whether that one is alive, and nothing else tells which one it means.
+  // of them may run, it asks whether that one is alive, and nothing else shows which one it means.
   std::optional<size_t> asked_for_;
   size_t ends_told_ = 0;  // so many steps in a row found the thread at its end
   std::set<std::pair<char, uint64_t>> breakpoints_;  // '0' or '1', address
@@ -184,7 +184,7 @@ class GdbServer {
   bool is_lldb_ = false;
   bool was_asked_for_register_ = false;    // one alone
   std::vector<MilestoneKind> milestones_;  // that stop a run
-  std::set<EventKind> events_;             // likewise
+  std::set<EventKind> events_;             // of `monitor stop-at`
   bool passes_losses_ = false;             // runs and steps do not stop there
   bool passes_unknown_ = false;
   bool no_acknowledgements_ = false;
@@ -195,7 +195,7 @@ class GdbServer {
   bool death_told_ = false;   // the last stop was the signal that killed the thread
   bool has_history_ = false;  // asked for with Qbtrace
   uint64_t history_bytes_ = uint64_t{64} << 10;
-  MachineMoment history_moment_;   // when a history was told last
+  MachineMoment history_moment_;   // when a history was sent last
   std::set<size_t> history_told_;  // of these threads, at that moment
   std::string list_of_threads_;    // that qsThreadInfo goes on with
   // The document that is read in parts.

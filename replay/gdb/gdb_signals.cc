@@ -12,7 +12,7 @@ constexpr int kUnknown = 143;
 constexpr std::array<int, 32> kNumbers = {0,  1,  2,  3,  4,  5,        6,  10, 8,  9,  30,
                                           11, 31, 13, 14, 15, kUnknown, 20, 19, 17, 18, 21,
                                           22, 16, 24, 25, 26, 27,       28, 23, 32, 12};
-// Of real-time signals, gdb has those from 33 on in a row.
+// gdb has real-time signals from 33 on in a row.
 constexpr int kFirstOfRow = 33;
 constexpr int kLastOfRow = 63;
 constexpr int kRow = 45;

@@ -88,8 +88,8 @@ Replies GdbServer::NameAt(std::string_view rest) {
   return {symbol ? HexOf(Printable(symbol->name)) : ""};
 }
 
-// "ADDRESS,ADDRESS,...": "never", "lost" if missing flow may hide a visit, or "ran", which also
-// says that nothing can be told at once.
+// "ADDRESS,ADDRESS,...": "never", "lost" if missing flow may hide a visit, or "ran", also if the
+// answer is not quick to find.
 Replies GdbServer::WhetherNeverRan(std::string_view rest) {
   std::vector<uint64_t> addresses;
   do {

@@ -26,7 +26,7 @@ std::string MachineText(CodeMode mode) {
 
 }  // namespace
 
-// LLDB alone asks for that. It is not supported, but tells who the client is.
+// Only LLDB sends this. It is not supported, but identifies the client.
 Replies GdbServer::MeetLldb(std::string_view) {
   is_lldb_ = true;
   return {""};

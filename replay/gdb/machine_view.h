@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a server tells of a replayed machine beside its state: names of threads, functions, times.
+// Texts about a replayed machine for servers: names of threads, functions, times.
 #pragma once
 
 #include <cstdint>
@@ -65,12 +65,11 @@ class MachineView {
   // The machine's thread of that number. Empty: there is none.
   std::optional<size_t> ThreadOf(int64_t pid, int64_t tid) const;
 
-  // The number of the signal that killed the thread. Empty: none did, as far as the recording
-  // tells.
+  // The number of the signal that killed the thread. Empty: none did, by the recording.
   std::optional<int> KilledBy(size_t thread) const;
   // The first such thread.
   std::optional<size_t> KilledThread() const;
-  // KilledBy if the thread stands where it died, as far as its flow tells.
+  // KilledBy if the thread stands where it died, by its flow.
   std::optional<int> DiesHereOf(size_t thread, const MachineThread& at) const;
 
   // Whether the recording says that the thread exited before the moment: one whose flow has ended
@@ -87,7 +86,7 @@ class MachineView {
   std::string EventText(const TraceEvent& event) const;
   // "the trace has no record from here to there: ..."
   std::string LossText(const DataLoss& loss) const;
-  // The files of the current thread's process. Those that the program loads later are among them,
+  // The files of the current thread's process. Files that the program loads later are among them,
   // so that breakpoints in them can be set at any moment.
   std::vector<LoadedImage> Images() const;
   // The recorded file of the program that the threads execute; empty: not known.

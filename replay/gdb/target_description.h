@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The registers that gdb knows of each instruction set, and the document that tells gdb of them.
+// The registers that gdb knows of each instruction set, and the document that describes them to
+// gdb.
 #pragma once
 
 #include <cstddef>

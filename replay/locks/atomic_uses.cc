@@ -6,7 +6,7 @@
 namespace flowback {
 namespace {
 
-// Whether the next block begins only after a packet has told where.
+// Whether the next block begins only after a packet with its address.
 bool NeedsPacket(InstructionClass last) {
   return last != InstructionClass::kOther && last != InstructionClass::kJump &&
          last != InstructionClass::kCall;

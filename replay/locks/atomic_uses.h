@@ -23,8 +23,8 @@ struct AtomicUse {
   bool futex = false;
 };
 
-// One thread's. An address comes before the block with its operation, and no branch that a packet
-// tells lies between: what is left over behind such a branch belongs to code that is not known.
+// One thread's uses. An address comes before the block with its operation, without a branch that
+// needs a packet in between: an address left over after such a branch belongs to unknown code.
 class AtomicUses {
  public:
   void OnAddress(uint64_t address, bool futex) { (futex ? futexes_ : atomics_).push_back(address); }

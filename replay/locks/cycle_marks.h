@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How many core cycles one thread's flow took up to an instruction, as its marks tell.
+// How many core cycles one thread's flow took up to an instruction, by its marks.
 #pragma once
 
 #include <cstddef>
@@ -10,8 +10,8 @@
 
 namespace flowback {
 
-// From one mark to the next each instruction is taken to have the same share. Where nothing is
-// told, as beside losses and while tracing is off, no cycles are counted.
+// From one mark to the next each instruction is taken to have the same share. Without marks, as
+// beside losses and while tracing is off, no cycles are counted.
 class CycleMarks {
  public:
   // `position`: the number of the thread's instructions up to the mark; not less than the last one.

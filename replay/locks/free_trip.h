@@ -19,7 +19,7 @@ class FreeTrip {
  public:
   FreeTrip(std::span<const TripInstruction> trip, CodeMode mode);
 
-  // Of both executions.
+  // The log of both executions.
   const TripLog& log() const { return log_; }
   // Conditions of one execution; their numbers are asked with below.
   size_t conditions() const { return log_.conditions.size() / 2; }

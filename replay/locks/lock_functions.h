@@ -11,7 +11,7 @@ namespace flowback {
 enum class LockUse : uint8_t {
   kNone,      // it is none of them
   kAcquires,  // when it has returned, its caller holds something
-  kTries,     // likewise, unless it returns that it failed
+  kTries,     // acquires, unless it returns that it failed
   kReleases,
   kWaits,     // for a moment, and nothing is held: a condition, a barrier, a thread's end
   kWakes,     // those that wait

@@ -17,7 +17,7 @@
 
 namespace flowback {
 
-// Of all threads of a recording.
+// Lock instances of all threads of a recording.
 class LockInstances {
  public:
   // `pids`: of the threads, by their numbers.

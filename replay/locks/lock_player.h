@@ -39,14 +39,14 @@ class LockPlayer final : public LeapingPlayer {
     kCalls,   // only the calls, which the search is ahead of
   };
   void set_part(Part part) { part_ = part; }
-  // The search has found something that the calls must be told before they go on.
+  // True if the calls must learn a result of the search before they go on.
   bool HasFound() const { return finder_->HasBegun(); }
-  // So many of the thread's instructions the search has been told, or has passed over.
+  // The number of the thread's instructions that the search has received or skipped.
   uint64_t searched() const { return finder_->position(); }
   // The search may pass over flow that has nothing of a wait. Cycles are counted by marks all
   // along.
   bool MayPass() const { return finder_->IsQuiet() && !(cycles_ && cycles_->any()); }
-  // The flow that the calls were told has stopped, and not gone on.
+  // The flow of the calls has stopped, and not gone on.
   bool is_stopped() const { return stopped_; }
   void PassTo(uint64_t position) { finder_->PassTo(position); }
   std::shared_ptr<const SpinFinder::Place> SavePlace() const { return finder_->Save(); }
@@ -69,7 +69,7 @@ class LockPlayer final : public LeapingPlayer {
   bool Keep(const SpaceNames&) override { return true; }
   void GoBack(const SpaceNames&) override { NoteMissing(); }
   void NoteMissing() { misses_calls_ = true; }
-  // Something was told of any thread for which the calls matter that were left.
+  // True if a result of any thread needs the calls that were left out.
   bool MissesCalls() const { return misses_calls_ || (teller_ && teller_->misses_calls()); }
 
   void OnThreadBegin(const ThreadFlow& thread, size_t number) override;
@@ -92,8 +92,8 @@ class LockPlayer final : public LeapingPlayer {
 
   bool misses_calls_ = false;        // of a thread that has ended
   std::optional<uint64_t> left_to_;  // where the calls go on that have been left
-  bool stopped_ = false;  // the flow that the calls were told has stopped, and not gone on
-  uint64_t next_ = 0;     // the address with which it goes on; 0: not known
+  bool stopped_ = false;             // the calls' flow has stopped, and not gone on
+  uint64_t next_ = 0;                // the address with which it goes on; 0: not known
   const WaitPlan& plan_;
   LockSink& sink_;
   const TimelineSources& sources_;

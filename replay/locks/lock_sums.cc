@@ -144,7 +144,7 @@ void WaitTotals::AddToStrip(const LockWait& wait) {
   }
 }
 
-// The longest are the first `worst`, in any order, until Tell.
+// Keeps the longest as the first `worst`, in any order, until Tell.
 void WaitTotals::KeepWorst(const LockWait& wait) {
   std::vector<LockWait>& worst = report_.worst;
   worst.push_back(wait);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What all waits of a recording add up to.
+// The sums of all waits of a recording.
 #pragma once
 
 #include <cstdint>
@@ -55,8 +55,8 @@ class WaitTotals final : public LockSink {
     followed_ = holders_.followed();
   }
 
-  // Fills in the report but for its sites, functions and loops. `proves` and `away`: as
-  // LockHolders::Tell has them. Call it once, at the end.
+  // Fills in the report except for its sites, functions and loops. `proves` and `away`: as in
+  // LockHolders::Tell. Call it once, at the end.
   void Tell(bool proves, TimeAway& away);
   // Whether a wait counts.
   bool has_waits() const { return has_waits_; }

@@ -84,8 +84,8 @@ void LockWalk::PlayThread(size_t number) {
   for (size_t share = calls_at_; share < count; ++share) left_.push_back(&StepsOf(share));
 }
 
-// What is played is played faster by a Player, which decodes ahead. But a walk first has to learn
-// which loops never wait, which takes some shares of each thread.
+// A Player plays faster, because it decodes ahead. But a walk first has to learn which loops never
+// wait, which takes some shares of each thread.
 bool LockWalk::GivesUp() const {
   constexpr size_t kFew = 128;
   constexpr size_t kEnough = 1024;
@@ -147,8 +147,8 @@ void LockWalk::BringCalls(size_t to) {
     PlayAs(calls_at_, LockPlayer::Part::kCalls);
 }
 
-// Up to the last share, in which what was found may have begun. No address may be left out of what
-// is told of a lock.
+// Leaps up to the last share, in which a found wait may have begun. No address of a lock may be
+// left out.
 void LockWalk::LeapTo(size_t to) {
   if (share_calls_ == nullptr || calls_at_ + 2 >= to) return;
   const auto has_addresses = [&](size_t share) { return StepsOf(share).addresses; };

@@ -36,7 +36,7 @@ class LockWalk {
   void LeapOverCalls() { leaps_ = true; }
   // It gives up where too little can be passed over.
   void GiveUpWhereSlow() { gives_up_ = true; }
-  // All threads. False: that was wrong, or it gave up, and what was told is of no use.
+  // All threads. False: an assumption was wrong, or it gave up; the result is useless.
   bool Play();
   // Whether calls have been left and gone on with again.
   bool left_calls() const { return left_calls_; }
@@ -56,7 +56,7 @@ class LockWalk {
   void BringCalls(size_t to);
   void LeapTo(size_t to);
   void PlayShare(size_t share);
-  // Of shares without losses: only of these the index knows how many are told.
+  // For shares without losses: only for these the index has the number.
   uint64_t InstructionsOf(size_t from, size_t to) const;
   void PlayAs(size_t share, LockPlayer::Part part);
   const SegmentSteps& StepsOf(size_t share) const {
@@ -67,7 +67,7 @@ class LockWalk {
   const std::vector<const ThreadFlow*>& flows_;
   LockPlayer& player_;
   PassiveSteps& passive_;
-  // Of the thread at hand.
+  // The current thread.
   const IndexedThread* thread_ = nullptr;
   const std::vector<ShareCalls>* share_calls_ = nullptr;  // null: they were not followed
   size_t search_at_ = 0;  // the search has been brought to the begin of that share

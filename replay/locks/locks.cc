@@ -71,7 +71,7 @@ class LockFinder {
   std::optional<LockReport> PlayParts(FlowIndex& index, const TimeAccounts& times, Calls calls);
 
  private:
-  // What plays the flow, and what that is told to.
+  // The player of the flow and its listener.
   struct Work;
 
   void Begin(const TimeAccounts& times);
@@ -123,7 +123,7 @@ void LockFinder::Begin(const TimeAccounts& times) {
   accounts_ = AccountsOf(flows_, times);
   report_.nanoseconds = times.nanoseconds;
   report_.emulated = sources_.recording.machine.emulated;
-  // Records tell when threads lived, but not what they did then.
+  // Records contain when threads lived, but not their work.
   report_.has_times = std::ranges::any_of(accounts_, [](const TimeAccount* each) {
     return each != nullptr && each->Of(TimeClass::kExecuting).time != 0;
   });
@@ -270,7 +270,7 @@ void LockFinder::TellLoops(const WaitLoops& loops, const WaitTotals& totals) {
   std::ranges::stable_sort(report_.loops, std::ranges::greater(), &OtherLoop::trips);
 }
 
-// Whether an index tells the flows' whole flow, as Player does.
+// Whether an index covers the flows' whole flow, as Player does.
 bool AreIndexed(const FlowSource& source, const std::vector<const ThreadFlow*>& flows) {
   if (source.reaches) return false;
   for (const ThreadFlow* flow : flows)
@@ -295,7 +295,7 @@ bool AreAllAlone(const Recording& recording, const std::vector<const ThreadFlow*
   return std::ranges::all_of(AreAlone(recording, flows), std::identity());
 }
 
-// What an index counts beside losses is not always what is told there.
+// An index's counts beside losses may differ from the delivered flow.
 bool HaveLosses(const FlowIndex& index) {
   return std::ranges::any_of(index.threads(), [](const IndexedThread& thread) {
     return std::ranges::any_of(thread.shares,

@@ -90,7 +90,7 @@ struct LockSums {
   TimeShare waiting;      // the trace proves lo <= time <= hi
   uint64_t sleeping = 0;  // of waiting.time; the rest is spinning
   uint64_t cycles = 0;
-  // Of whole waits; right to a thirty-second of their value.
+  // Quantiles of whole waits; right to a thirty-second of their value.
   uint64_t median = 0;
   uint64_t p90 = 0;
   uint64_t p99 = 0;
@@ -105,7 +105,7 @@ struct LockHolder {
   uint64_t waits = 0;    // of other threads, in which it was between acquiring and releasing
   uint64_t time = 0;     // of these
   uint64_t certain = 0;  // of `time`: no other thread was
-  // What it did in that time: the innermost call that it was in for at least half of it.
+  // Its activity in that time: the innermost call that it was in for at least half of it.
   uint32_t path = PathTree::kRoot;
   uint64_t waiting = 0;         // of `time`: it waited itself
   uint32_t waits_at = kNoSite;  // the site at which it did so longest
@@ -131,7 +131,7 @@ struct LockInstance {
   uint64_t ip = 0;
   uint64_t call = 0;  // of the outermost function that belongs to the lock; 0: there is none
   uint32_t path = PathTree::kRoot;  // of the calls that it was in
-  // What lies there by the tables of the file that is mapped there.
+  // The place of the lock by the tables of the mapped file.
   std::string file;    // empty: memory of no file, as the heap and stacks
   uint64_t place = 0;  // in the file, as it is linked
   std::string symbol;  // empty: not known
@@ -160,8 +160,8 @@ struct LockThread {
 
 // Threads that wait for each other, and will for ever.
 struct LockCycle {
-  // In LockReport::open: the thread of each waits for that of the next one, the last one's for that
-  // of the first.
+  // Indexes in LockReport::open: the thread of each waits for that of the next one, the last for
+  // the first.
   std::vector<uint32_t> waits;
 };
 
@@ -188,11 +188,11 @@ struct LockReport {
   std::vector<LockSums> site_sums;  // of each site, by its number
   std::vector<LockSums> sums;       // by site and thread: by waiting time, most first; without
                                     // times by trips
-  std::vector<LockSums> path_sums;  // by site and path, likewise, where LockOptions::paths asks
+  std::vector<LockSums> path_sums;  // by site and path, if LockOptions::paths is set
   // Where the recording has addresses (record --locks).
   bool has_addresses = false;
   std::vector<LockInstance> instances;
-  std::vector<LockSums> instance_sums;              // by site and lock, likewise
+  std::vector<LockSums> instance_sums;              // by site and lock
   std::vector<std::vector<uint32_t>> shared_lines;  // SharedLines
   std::vector<LockHolder> holders;                  // by site, then by time, most first
   std::vector<LockWait> worst;                      // the longest, the longest first

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What of each block of code matters to the search for loops that wait.
+// The facts of a block that matter to the search for loops that wait.
 #pragma once
 
 #include <cstddef>
@@ -18,15 +18,15 @@ namespace flowback {
 
 // Instructions that follow one another in memory and execute together.
 struct LoopBlock {
-  // What is looked at of each execution lies together.
+  // Members used at each execution lie together.
   uint64_t address = 0;
   uint64_t end = 0;     // the address after the last instruction
   uint64_t branch = 0;  // the last instruction, if it is a direct jump backwards; else 0
   uint64_t target = 0;  // of `branch`
   InstructionClass last = InstructionClass::kOther;  // class of the last instruction
   bool stores = false;                               // no trip with it waits
-  // Of the dynamic linker, which finds a function that is called the first time: it comes in
-  // between whatever the thread does.
+  // Whether it belongs to the dynamic linker, which looks a function up at its first call, in
+  // between other work.
   bool is_linker = false;
   bool is_vdso = false;  // it reads the kernel's clock, which the kernel may set meanwhile
   bool atomic = false;
@@ -52,7 +52,7 @@ struct LoopBlock {
     return branch == 0 || stores || is_work() || goes_by_itself;
   }
   // Whether no trip of a loop goes on over an execution of it, and none begins with it. Once it is
-  // so, it stays so. What is the linker's is passed over.
+  // so, it stays so. The linker's blocks are ignored.
   bool EndsTrips(bool taken) const {
     if (is_linker) return false;
     if (taken && is_work()) return true;

@@ -20,7 +20,7 @@ uint8_t WayOfRun(const BlockRun& run) {
   return WayOf(run.exit == BlockExit::kTaken || run.exit == BlockExit::kStopped);
 }
 
-// Calls `visit(place, ways)` for each block that a word tells of, until it returns false.
+// Calls `visit(place, ways)` for each block in a word, until it returns false.
 template <class Visit>
 bool ForEachOfWord(uint64_t word, Visit visit) {
   while (word != 0) {

@@ -184,7 +184,7 @@ bool SpinFinder::MayMatter(Walk& walk, const LoopBlock& block) {
   });
 }
 
-// Of a branch whose trips may yet prove to be work it is asked again.
+// It is asked again for a branch whose trips may yet prove to be work.
 bool SpinFinder::EndsTrips(Walk& walk, BlockStep step) {
   using Ends = LoopBlocks::Ends;
   Ends& known = walk.ends[step.value];

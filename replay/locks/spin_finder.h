@@ -35,7 +35,7 @@ struct SpinStretch {
   ExitTime begin;            // when the first check failed
   ExitTime end;              // when the loop was left
   uint64_t trips = 0;
-  uint64_t cycles = 0;  // LockPlayer fills them in; 0: none are told
+  uint64_t cycles = 0;  // LockPlayer fills them in; 0: unknown
   bool waits = false;   // else an atomic operation was tried again, and no more
   WaitState state = WaitState::kWhole;
   const WaitLoop* loop = nullptr;  // whose trip was the first
@@ -62,7 +62,7 @@ class SpinFinder {
   // Nothing is under way: no stretch, and no address without its operation.
   bool IsQuiet() const { return !open_ && begun_.empty() && ended_.empty() && !uses_.waits(); }
   bool HasBegun() const { return !begun_.empty(); }
-  // What it finds does not depend on flow that it has passed over.
+  // Its result does not depend on skipped flow.
   bool KnowsTrail() const { return knows_trail_; }
 
   uint64_t position() const { return position_; }
@@ -70,7 +70,7 @@ class SpinFinder {
   uint64_t quiet_since() const { return quiet_since_; }
   // It executed an atomic operation last before that position; 0: never.
   uint64_t last_atomic() const { return last_atomic_; }
-  // Addresses that the trace tells of.
+  // Addresses of locks in the trace.
   AtomicUses& uses() { return uses_; }
   // The arguments of the system call that the flow ended in last, as far as the trail shows them.
   const CallArguments& call() const { return call_; }

@@ -55,7 +55,7 @@ struct Deciders {
 // Whether a condition cannot turn out again as it did.
 enum class Opposite : uint8_t { kNone, kAtOnce, kLater };
 
-// Whether the trip's last jump depends on how two numbers compare. What is compared with 0 or 1 may
+// Whether the trip's last jump depends on how two numbers compare. A value compared with 0 or 1 may
 // be the outcome of a condition, as in code that is not optimised.
 bool EndsInComparison(std::span<const TripInstruction> trip) {
   const auto is_branch = [](const MachineStep& step) { return step.kind == StepKind::kBranch; };

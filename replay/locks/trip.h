@@ -31,7 +31,7 @@ enum class LoopKind : uint8_t {
   kDoubtful,  // it may be a wait
 };
 
-// Why a loop is not told as a wait.
+// Why a loop does not count as a wait.
 enum class LoopReason : uint8_t {
   kNone,            // it is one
   kStores,          // it writes to memory
@@ -56,7 +56,7 @@ struct TripVerdict {
 // Thread-safe.
 TripVerdict JudgeTrip(std::span<const TripPart> parts);
 
-// What of an instruction alone tells whether it can be in a trip that waits.
+// Properties of a single instruction that decide whether it can be in a trip that waits.
 struct BlockTraits {
   bool stores = false;  // to memory that is not its function's own stack frame, other than by an
                         // atomic operation: no trip with it waits
@@ -64,7 +64,7 @@ struct BlockTraits {
   bool pauses = false;
 };
 
-// Of the instructions of a block. Thread-safe.
+// Returns the traits of a block's instructions. Thread-safe.
 BlockTraits TraitsOf(Bytes code, uint64_t address, CodeMode mode);
 
 }  // namespace flowback

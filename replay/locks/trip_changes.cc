@@ -66,7 +66,7 @@ void TripChanges::FindVarying(TripState& after) {
                     needs[id], [&](ValueId needed) { return varying_.contains(needed); });
               }) != 0;
   }
-  // Those that others only follow are left over once those that nothing follows are gone.
+  // Only variables that others follow remain once those that nothing follows are gone.
   own_ = varying_;
   for (bool settled = true; settled;) {
     std::unordered_set<ValueId> needed;

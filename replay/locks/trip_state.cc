@@ -170,7 +170,7 @@ ValueId TripState::MemoryValue(ValueId base, uint64_t offset, unsigned bytes) {
 }
 
 void TripState::SetMemory(const TripValues::Place& place, unsigned bytes, ValueId value) {
-  // What is partly overwritten: the other part is given up, which mixes it with what comes.
+  // Gives up the rest of a partly overwritten value, which mixes it with later ones.
   constexpr uint64_t kWidest = 64;
   auto at = memory_.lower_bound({place.base, place.offset > kWidest ? place.offset - kWidest : 0});
   while (at != memory_.end() && at->first.first == place.base &&
@@ -226,8 +226,8 @@ Outcome TripState::OutcomeOf(size_t attempt) const {
   return attempt < outcomes_.size() ? outcomes_[attempt] : Outcome::kUnknown;
 }
 
-// REQUIRES: it worked. Memory had what was expected then, whatever is known of it here. Of an
-// exclusive store that is not known: it counts if what it stores comes from elsewhere in memory.
+// REQUIRES: it worked. Memory then had the expected value. For an exclusive store that is unknown:
+// it counts if its value comes from elsewhere in memory.
 bool TripState::Swaps(ValueId decides, ValueId old, ValueId made) const {
   const TripValue& compared = values_[decides];
   if (compared.kind == ValueKind::kComputed) {

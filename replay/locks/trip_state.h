@@ -60,7 +60,7 @@ struct TripAccess {
   uint64_t load = 0;   // its number, where each load is a value of its own
 };
 
-// What one execution of a trip met.
+// The log of one execution of a trip.
 struct TripLog {
   std::vector<TripCondition> conditions;
   std::vector<TripAttempt> attempts;
@@ -83,7 +83,7 @@ class TripState {
                std::span<const Outcome> outcomes, TripLog& log);
 
   ValueId RegisterValue(uint8_t number) const { return registers_[number]; }
-  // Of memory as it is now.
+  // Returns the current value in memory.
   ValueId MemoryValue(ValueId base, uint64_t offset, unsigned bytes);
   bool IsStack(ValueId base, uint64_t offset) const;
   // Whether the stack pointer is another one than at the begin: functions return, or call.

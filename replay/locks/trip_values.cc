@@ -19,7 +19,7 @@ uint64_t SignExtended(uint64_t value, unsigned bits) {
   return (value ^ sign) - sign;
 }
 
-// What is known of the flags of an operation whose operands are constants.
+// The known flags of an operation on constants.
 struct KnownFlags {
   std::optional<bool> zero;
   std::optional<bool> carry;
@@ -344,7 +344,7 @@ ValueId TripValues::Compute(StepOperation operation, unsigned bits, ValueId a, V
   if (operation == kXor && a == b) return Constant(0);
   if ((operation == kAnd || operation == kOr) && a == b) return Bits(a, bits);
   if (operation == kCopy) return Bits(a, bits);
-  // What was just done to the bits of a value is done already.
+  // The same operation on the bits of a value was just done.
   if (operation == kAnd || operation == kOr) {
     if (IsPartOf(b, operation, a)) return Bits(a, bits);
     if (IsPartOf(a, operation, b)) return Bits(b, bits);
@@ -377,7 +377,7 @@ ValueId TripValues::Compute(StepOperation operation, unsigned bits, ValueId a, V
     if (operation == kFlagsOfDifference || operation == kFlagsOfSum) b = Bits(b, bits);
     bits = 64;
   }
-  // (x + 1) + 2 is x + 3, and likewise for the other operations that may be done in any order.
+  // (x + 1) + 2 is x + 3, and the same holds for the other associative operations.
   if (commutes && operation != kMultiply && IsConstant(b)) {
     const TripValue inner = values_[a];
     if (inner.kind == ValueKind::kComputed && inner.operation == operation && inner.bits == bits &&

@@ -78,7 +78,7 @@ void WaitTeller::GiveInstance(size_t depth, const AtomicUse& use) {
   open->second.wait.instance = plan_.instances.NumberOf(thread_, use, is_event);
 }
 
-// Returns the operation before the wait that tells which lock it is for; null: one that comes will.
+// Returns the operation before the wait with the lock's address; null: one that comes will.
 const AtomicUse* WaitTeller::UseOf(size_t depth, const Item& item) const {
   constexpr uint64_t kNear = 64;  // instructions
   const Frame& frame = frames_[depth];

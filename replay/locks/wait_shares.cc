@@ -40,7 +40,7 @@ void WaitShares::AddSleep(uint64_t begin, uint64_t end) {
   if (waits_.size() + sleeps_.size() >= kMostKept) Flush();
 }
 
-// Sleeping goes first where it is in a wait that is told later.
+// A sleep comes before the wait that contains it.
 void WaitShares::Flush() {
   std::ranges::sort(waits_, {}, &Span::begin);
   std::ranges::sort(sleeps_, {}, &Span::begin);

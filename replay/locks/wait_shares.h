@@ -80,8 +80,8 @@ class WaitShares {
   TimeStrip sleeping_;
   std::vector<Span> waits_;
   std::vector<Span> sleeps_;
-  size_t class_at_ = 0;  // the span of the account that what is told next begins in, or later
-  uint64_t from_ = 0;    // all before has been told
+  size_t class_at_ = 0;  // the span of the account in which the next item begins, or later
+  uint64_t from_ = 0;    // all before has been handled
   ThreadWaits told_;
 };
 

@@ -16,7 +16,7 @@ WaitState StateOf(const UntracedGap& gap) {
 
 }  // namespace
 
-// The stack tells of a stop soon after it.
+// The stack reports a stop soon after it.
 void WaitTeller::NoteStop(const Stop& stop) {
   stops_.push_back(stop);
   if (stops_.size() > kMostStops) stops_.pop_front();
@@ -81,7 +81,7 @@ void WaitTeller::OnGap(const UntracedGap& gap, size_t depth) {
   if (StateOf(gap) != WaitState::kWhole) open.wait.state = StateOf(gap);
 }
 
-// Where the kernel is traced, no gap tells that a thread slept in a lock: it left the CPU there.
+// If the kernel is traced, no gap shows that a thread slept in a lock: it left the CPU there.
 void WaitTeller::NoteSleeps(size_t depth, const TimePoint& end) {
   const Frame frame = frames_[depth];
   if (plan_.away == nullptr || account_ == nullptr || !frame.use.waits()) return;

@@ -132,7 +132,7 @@ void WaitTeller::TellEntered(size_t depth, const Call& call) {
   if (use.family.empty() && plan_.away == nullptr) return;
   frame.entered = PointOf({.tsc = call.tsc, .bounds = call.bounds});
   if (use.family.empty()) return;
-  // Which lock it is, the first operation tells.
+  // The first operation shows which lock it is.
   if (plan_.instances.uses() != 0 && use.use == LockUse::kReleases)
     frame.releases = true;
   else if (use.gives_up())
@@ -296,7 +296,7 @@ void WaitTeller::BeginUpTo(uint64_t position) {
 
 // Returns the depth of the call that waits: of a lock's function, if one does. One that did nothing
 // but make the system call does so for its caller, up to the one that has tried an atomic operation
-// before. What was found late may have begun in a call further out than the innermost.
+// before. A wait that was found late may have begun in a call further out than the innermost.
 size_t WaitTeller::DepthOf(const Item& item) const {
   size_t innermost = frames_.size() - 1;
   while (innermost > 0 && (frames_[innermost].position > item.position ||

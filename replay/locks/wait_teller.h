@@ -41,7 +41,7 @@ class WaitSink {
   virtual ~WaitSink() = default;
   // `family`: of what the thread wants to hold; empty: it waits for a moment.
   virtual void OnWait(const LockWait& wait, std::string_view family) = 0;
-  // A system call in which it slept, in a wait that is told of later.
+  // A system call in which it slept, in a wait that is reported later.
   virtual void OnSleep(uint64_t begin, uint64_t end) = 0;
   // A function that acquires was called there.
   virtual void OnAcquisition(uint32_t site) = 0;
@@ -119,10 +119,10 @@ class WaitTeller final : public CallListener {
   }
   // The stack leapt, and kept so many of its outermost calls. REQUIRES: IsIdle.
   void Leap(size_t keep);
-  // Something was told for which the calls matter that were left out.
+  // True if a result needs calls that were left out.
   bool misses_calls() const { return misses_calls_; }
-  // No wait may go on, and nothing of a lock is under way or held: calls that have to do with no
-  // lock change nothing that is told.
+  // No wait may go on, and nothing of a lock is under way or held: calls unrelated to locks do not
+  // change the result.
   bool IsIdle() const;
   CallCounts TakeCalls() { return calls_.Take(); }
 
@@ -140,7 +140,7 @@ class WaitTeller final : public CallListener {
     LockFunction use;
     size_t lock = kNoLock;  // the outermost call of the lock that it belongs to
     unsigned within = 0;    // calls between it and the lock's function
-    // Of a lock's outermost function: the first operation in it, and whether it is not known yet
+    // For a lock's outermost function: the first operation in it, and whether it is not known yet
     // which lock it releases.
     std::optional<AtomicUse> first_use{};
     bool releases = false;
@@ -152,7 +152,7 @@ class WaitTeller final : public CallListener {
     uint32_t callee = CallPath::kNoFunction;
     uint64_t callee_begin = 0;
     uint64_t callee_end = 0;
-    // Of a lock's outermost call: its entry, the begin of its first sleep and the end of its last
+    // For a lock's outermost call: its entry, the begin of its first sleep and the end of its last
     // wait, where it had one.
     TimePoint entered;
     std::optional<TimePoint> slept;

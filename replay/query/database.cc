@@ -97,7 +97,7 @@ Result<std::unique_ptr<Query>> QueryDatabase::Prepare(const std::string& sql, si
       return Fail(std::move(error));
     }
     at = static_cast<size_t>(behind - sql.c_str());
-    // Of white space and comments SQLite makes none.
+    // SQLite makes none for white space and comments.
     if (statement != nullptr)
       return std::make_unique<Query>(*impl_->database, statement, impl_->context.error);
   }

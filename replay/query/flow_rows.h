@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Rows that the flow of threads tells, one share of the flow index after the other.
+// Rows from the flow of threads, one share of the flow index after the other.
 //
 //   shares of a thread   |------|------|------|------|------|------|
 //   limits                              [----------]

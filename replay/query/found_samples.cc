@@ -104,8 +104,8 @@ EventSample SampleOf(const StreamSample& taken, const Stream& stream) {
   return sample;
 }
 
-// Adds the samples beside the trace, or those that the trace consists of. A record that tells of
-// an access, of callers and of branches is one sample: those that tell most come first.
+// Adds the samples beside the trace, or those that the trace consists of. A record with an access,
+// callers and branches is one sample: the richest come first.
 Status AddRecorded(Session& session, Collector& collector) {
   const Recording& recording = session.recording();
   const auto add = [&](const EventSample& sample) { collector.Add(sample); };

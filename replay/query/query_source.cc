@@ -13,7 +13,7 @@
 
 namespace flowback {
 
-// What is made when it is first asked for.
+// Data that is made when first used.
 class QuerySource::Kept {
  public:
   struct Made {

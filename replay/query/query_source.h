@@ -52,8 +52,8 @@ class QuerySource {
 
   // Errors: kUnsupported if the recording holds no trace, or none that flow follows from.
   Status CheckFlow() const;
-  // Errors: as CheckFlow; kUnsupported if the recording holds samples. `what` names in plural what
-  // those cannot tell.
+  // Errors: as CheckFlow; kUnsupported if the recording holds samples. `what` names in plural the
+  // facts that those lack.
   Status CheckWholeFlow(std::string_view what) const;
 
   // Returns what the selected threads did; made by the first call. Errors: as MakeTimeline's.
@@ -66,7 +66,7 @@ class QuerySource {
   // number. Of calls that are open there it knows what KeptStacks::GoTo says.
   size_t EnterStack(const QueriedThread& thread, size_t share, CallStack& stack);
   // Returns the thread's stack before the first element whose time is not before that value of the
-  // clock. Empty: its flow does not tell.
+  // clock. Empty: not in its flow.
   std::optional<ThreadStack> StackAt(const QueriedThread& thread, uint64_t time);
 
   // Returns what `make` returned when this name was asked for first. REQUIRES: each name has one

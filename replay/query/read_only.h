@@ -6,8 +6,8 @@ struct sqlite3;
 
 namespace flowback {
 
-// From now on the database refuses ATTACH, VACUUM INTO, extensions, and each PRAGMA that does more
-// than tell.
+// From now on the database refuses ATTACH, VACUUM INTO, extensions, and each PRAGMA that changes
+// something.
 void RefuseFiles(sqlite3& database);
 
 }  // namespace flowback

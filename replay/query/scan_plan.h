@@ -21,7 +21,7 @@ struct PlannedLimit {
   unsigned char comparison = 0;  // SQLITE_INDEX_CONSTRAINT_*
 };
 
-// Chooses the comparisons that the table has a use for, and tells SQLite the cost of the scan.
+// Chooses the comparisons that the table has a use for, and sets the cost of the scan for SQLite.
 // False: there is no memory.
 bool ChoosePlan(const QueryTable& table, sqlite3_index_info& info);
 

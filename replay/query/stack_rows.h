@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Rows that the calls of threads tell.
+// Rows from the calls of threads.
 #pragma once
 
 #include <cstddef>
@@ -37,7 +37,7 @@ class StackRows : public FlowRows, protected CallListener {
   // A query for one function wants no other.
   bool FitsFunction(uint32_t function) const;
 
-  // Times of a row hold the limits. What has no time fits only where there is no limit.
+  // Times of a row hold the limits. Rows without a time fit only without a limit.
   bool FitsBegin(uint64_t tsc) const { return Fits(limits().begin, tsc); }
   bool FitsEnd(uint64_t tsc) const { return Fits(limits().end, tsc); }
 

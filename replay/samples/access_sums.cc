@@ -8,7 +8,7 @@
 namespace flowback {
 namespace {
 
-// Of 57 bits, as the widest page tables have them, sign-extended.
+// Returns whether the address has 57 bits, as with the widest page tables, sign-extended.
 bool IsPossible(uint64_t address) {
   const auto high = static_cast<int64_t>(address) >> 56;
   return high == 0 || high == -1;

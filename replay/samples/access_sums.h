@@ -28,12 +28,12 @@ inline constexpr uint64_t kCacheLine = 64;  // bytes, on x86 and most AArch64 pr
 
 struct AccessCounts {
   uint64_t samples = 0;
-  uint64_t loads = 0;  // an instruction may do both, or not tell what it does
+  uint64_t loads = 0;  // an instruction may do both, or be unknown
   uint64_t stores = 0;
   uint64_t remote = 0;           // from another node, socket or core complex
   uint64_t modified = 0;         // another cache had the line, changed
   uint64_t remote_modified = 0;  // of them those from remote
-  CycleSums latency;             // until the data was there, of those that tell it
+  CycleSums latency;             // until the data was there, of accesses that have it
 
   void Add(const MemoryAccess& access);
 };
@@ -59,7 +59,7 @@ struct LineUse {
 };
 
 struct LineSum {
-  int32_t pid = -1;      // the process whose address it is; -1: the kernel's, or not told
+  int32_t pid = -1;      // the process whose address it is; -1: the kernel's, or unknown
   uint64_t address = 0;  // of the line's first byte
   AccessCounts counts;
   std::map<int32_t, uint64_t> threads;  // the places that each began an access at, as LineUse's
@@ -73,13 +73,13 @@ struct LineSum {
 struct AccessReport {
   std::vector<std::string> objects;  // files as they were opened
   std::vector<AccessingCode> code;   // the one with most samples first
-  std::vector<LineSum> lines;        // likewise
+  std::vector<LineSum> lines;        // by address
   uint64_t samples = 0;
-  uint64_t accesses = 0;    // of them that tell an address: what the sums are of
+  uint64_t accesses = 0;    // of them with an address: those in the sums
   uint64_t fetches = 0;     // of code, and so no access to data
   uint64_t impossible = 0;  // whose address no process can have
   uint64_t inexact = 0;     // of the accesses, as AccessingCode's
-  uint64_t nowhere = 0;     // of the accesses that tell no instruction
+  uint64_t nowhere = 0;     // of the accesses without an instruction
   uint64_t cut = 0;         // of the samples
   uint64_t unread = 0;      // items of samples whose meaning is not known
 };

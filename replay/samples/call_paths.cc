@@ -15,8 +15,8 @@ namespace {
 
 using Path = std::vector<std::string_view>;  // the outermost first
 
-// Of a path; of deeper ones the innermost. Stacks of a program are seldom so deep, those that
-// follow junk are.
+// The longest path; of deeper ones the innermost functions are kept. Stacks of a program are seldom
+// so deep, those that follow junk are.
 constexpr size_t kMostFunctions = 1000;
 constexpr std::string_view kDeeper = "(deeper)";
 
@@ -36,7 +36,7 @@ class FunctionNames {
   }
 
  private:
-  // Where it is in its file, as perf tells it of code without a name: object+offset.
+  // Where it is in its file, as perf prints it for code without a name: object+offset.
   std::string_view PlaceOf(const NamedFrame& named, const StackFrame& frame) {
     const uint64_t at = frame.is_exact ? frame.address : frame.address - 1;
     const CodeMapping* mapping = frame.space == nullptr ? nullptr : frame.space->Find(at);

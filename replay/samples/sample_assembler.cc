@@ -66,7 +66,7 @@ void SetLatency(uint64_t word, MemoryAccess& access) {
   }
 }
 
-// Each has three items one behind the other. Of a block with others nothing is known.
+// Each has three items one behind the other. Blocks with other items are not understood.
 uint32_t AddBranches(std::span<const uint64_t> items, uint32_t told,
                      std::vector<SampledBranch>& branches) {
   if ((told & ~LowBits(kBranchItems)) != 0) return static_cast<uint32_t>(std::popcount(told));

@@ -6,8 +6,8 @@
 //   pebs-begin (type 1)  item 0: flags   item 1: ip   item 2: ax ...      registers
 //   pebs-end   ip                                                         where the flow stands
 //
-// A sample is all of that, one group behind the other. What was lost of it is not made up: a sample
-// whose end, begin or middle is missing is told as cut, with what is there.
+// A sample is all of that, one group behind the other. Lost parts are not made up: a sample with a
+// missing part is reported as cut, with the rest.
 #pragma once
 
 #include <array>
@@ -26,7 +26,7 @@ class SampleAssembler {
 
   explicit SampleAssembler(Tell tell) : tell_(std::move(tell)) {}
 
-  // Whose flow comes. What the one before left unfinished is told as cut.
+  // Begins a thread's flow. An unfinished sample of the thread before is reported as cut.
   void BeginThread(int32_t pid, int32_t tid);
   // Each event of the flow, in its order.
   void OnEvent(const TraceEvent& event);

@@ -143,7 +143,8 @@ class SampleTimelineMaker {
   SampleTimeline told_;
 };
 
-// What was mapped then. A stream that several threads share has the code with their stays.
+// Uses the mappings of that time. A stream that several threads share has the code with their
+// stays.
 uint32_t SampleTimelineMaker::FunctionOf(const FlowPiece& piece, const StreamSample& sample) {
   const uint64_t stood = sample.ip != 0 ? sample.ip : sample.to;
   if (stood == 0) return CallPath::kNoFunction;

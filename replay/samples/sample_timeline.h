@@ -20,7 +20,7 @@
 namespace flowback {
 
 struct ThreadSample {
-  uint64_t time = 0;  // in the RecordingClock's unit; 0: not told
+  uint64_t time = 0;  // in the RecordingClock's unit; 0: unknown
   uint64_t ip = 0;    // StreamSample::ip
   uint64_t to = 0;    // StreamSample::to
   uint32_t function = CallPath::kNoFunction;
@@ -31,14 +31,14 @@ struct ThreadSample {
 
 struct SampleTimeline {
   // In it samples are in the place of times: a strip's column has so many, and by_function[].count
-  // is how many stood in the function, `self_instructions` what of it the records prove to have
-  // executed. Begin and end are the first sample's time and the last one's.
+  // is how many stood in the function, `self_instructions` the instructions in it that the records
+  // prove. Begin and end are the first sample's time and the last one's.
   Timeline timeline;
   std::vector<std::vector<ThreadSample>> threads;  // as Timeline::threads, each by time
   uint64_t samples = 0;
-  uint64_t without_ip = 0;    // of them, where the newest record alone tells where a thread stood
-  uint64_t nowhere = 0;       // of them, of which nothing tells it
-  uint64_t records = 0;       // of all of them
+  uint64_t without_ip = 0;  // of them, for which the newest record alone shows where a thread stood
+  uint64_t nowhere = 0;     // of them, without a known place
+  uint64_t records = 0;     // of all of them
   uint64_t contradicted = 0;  // of the records, by the code
   uint64_t unread = 0;        // of the records, lost for another reason: see Timeline::losses
   uint64_t instructions = 0;  // that the records prove
@@ -48,8 +48,8 @@ struct SampleTimeline {
 // The numbers of the threads with most samples, the most first.
 std::vector<size_t> ThreadsBySamples(const SampleTimeline& timeline, size_t most);
 
-// Threads without a sample in the span are left out. Of the options count: threads, in_flight,
-// span, columns, most_strips. REQUIRES: the sources' trace is samples. Errors: as Player::Play's.
+// Threads without a sample in the span are left out. Options used: threads, in_flight, span,
+// columns, most_strips. REQUIRES: the sources' trace is samples. Errors: as Player::Play's.
 Result<SampleTimeline> MakeSampleTimeline(const TimelineSources& sources,
                                           const std::vector<const ThreadFlow*>& flows,
                                           const TimelineOptions& options);

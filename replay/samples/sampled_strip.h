@@ -11,9 +11,9 @@
 
 namespace flowback {
 
-// Of the samples from `begin` to `end`, both included, as many as each column has, and the function
-// that most of them stood in. Those without a time are in none. REQUIRES: begin < end; the samples
-// are in the order of their times.
+// Counts the samples from `begin` to `end`, both included, in columns, with the function that most
+// of each column's samples stood in. Samples without a time are left out. REQUIRES: begin < end;
+// the samples are in the order of their times.
 std::vector<StripColumn> SampledStrip(std::span<const ThreadSample> samples, uint64_t begin,
                                       uint64_t end, size_t columns);
 

@@ -30,7 +30,7 @@ class TracedSamples final : public PlayConsumer {
   void OnLoss(const DataLoss&) override { assembler_.OnLoss(); }
 
  private:
-  // Of a stream without threads, the one process that there is.
+  // Returns the only process, for a stream without threads.
   int32_t ProcessOf(const ThreadFlow& thread) const {
     if (thread.pid >= 0 || thread.pieces.empty()) return thread.pid;
     return session_.code().ProcessOf(*thread.pieces.front().stream);

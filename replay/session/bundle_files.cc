@@ -177,7 +177,7 @@ class FileLister {
     std::ranges::for_each(session_.code().files(), add);
   }
 
-  // Those that the recorder kept, as they are; then those that were found elsewhere.
+  // Adds the images that the recorder kept, then those found elsewhere.
   void AddImages() {
     kept_folder_ = ImagesFolderOf(path_);
     const std::string index = kept_folder_ + "/" + kImagesIndex;
@@ -294,7 +294,7 @@ class FileLister {
     return InRoot(place);
   }
 
-  // Those that were named, else those that the recorder noted and that are still there.
+  // Adds the named core dumps, else those that the recorder noted and that still exist.
   void AddCores() {
     if (!choice_.cores) return;
     std::vector<std::string> cores = session_.options().search.cores;

@@ -7,8 +7,8 @@
 namespace flowback {
 namespace {
 
-// Of another thread than the first, which begins with the process, or instead of records that are
-// lost and may have told of one.
+// Returns whether the record belongs to another thread than the first, or to lost records that may
+// have named one.
 bool MayBeOfOther(const SidebandRecord& record, int32_t pid) {
   if (std::holds_alternative<LostRecord>(record)) return true;
   return std::visit(

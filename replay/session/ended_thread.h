@@ -10,7 +10,7 @@
 namespace flowback {
 
 // The thread that ended the process: the recorder's word, else the only one that the process had by
-// the recording. -1: that is not told.
+// the recording. -1: unknown.
 int32_t EndedThread(const Recording& recording, const ProcessEnd& end);
 
 // When threads exited, by the recording's records. A thread whose flow ends without one waits in

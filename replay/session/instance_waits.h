@@ -14,9 +14,9 @@
 
 namespace flowback {
 
-// By number of the instance, of those of `numbers` with samples. Samples are known by their thread
-// and time, so the instances must have times in perf's nanoseconds. Those that tell no latency do
-// not count. The result points into the session. Errors: as VisitSamples'.
+// Returns waits by number of the instance, for those of `numbers` with samples. Samples are known
+// by their thread and time, so the instances must have times in perf's nanoseconds. Samples without
+// a latency do not count. The result points into the session. Errors: as VisitSamples'.
 Result<std::map<uint32_t, DataWaits>> SumDataWaits(const Session& session,
                                                    const std::vector<Instance>& instances,
                                                    const std::vector<uint32_t>& numbers);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What is kept of a dump is at most its own size: a damaged dump may name the same bytes in each of
-// tens of thousands of headers, and is refused.
+// The kept part of a dump is at most its own size: a damaged dump may name the same bytes in each
+// of tens of thousands of headers, and is refused.
 #include "replay/session/redacted_core.h"
 
 #include <elf.h>
@@ -22,10 +22,10 @@ constexpr uint64_t kBelowStack = 128;  // where a function without calls may hav
 constexpr uint64_t kOtherStack =
     16 * kPage;  // that stays of a stack, but of the first thread's all
 
-// What the notes tell of stacks.
+// The notes' facts about stacks.
 struct Stacks {
   std::vector<uint64_t> pointers;  // of all threads
-  uint64_t main = 0;               // an address in the first thread's; 0: not told
+  uint64_t main = 0;               // an address in the first thread's; 0: unknown
 };
 
 // The kernel puts random bytes onto the first thread's stack, and says where.
@@ -118,7 +118,7 @@ class CoreRedaction {
     std::ranges::sort(stacks_.pointers);
   }
 
-  // The program headers follow it, and a section header where it takes one to tell their number.
+  // The program headers follow it, and a section header if their number needs one.
   void PutHeader() {
     Elf64_Ehdr header = header_;
     header.e_phoff = header_size();
@@ -144,7 +144,7 @@ class CoreRedaction {
     is_32() ? PutAt(out_, header.e_shoff, narrow) : PutAt(out_, header.e_shoff, section);
   }
 
-  // What of it stays, as the program header tells it then.
+  // Keeps a part of the segment, and adapts its program header.
   Status Keep(Elf64_Phdr& program, size_t number) {
     const Bytes content = Slice(core_, program.p_offset, program.p_filesz);
     Bytes kept;

@@ -9,10 +9,9 @@ namespace flowback {
 
 // Where the options' input is a bundle, unpacks it and makes them name what is in it: the recording
 // as the input, its sources and debug files under ImageSearch::symfs, the core dumps, the kernel's
-// symbols and memory. What the options name already is taken in place of the
-// bundle's. The files last as long as SessionOptions::bundle, which tells what was packed, and what
-// of it cannot be read. Changes nothing where the input is no bundle. Errors: as
-// UnpackedBundle::Open's.
+// symbols and memory. Files that the options name already are used in place of the bundle's. The
+// files last as long as SessionOptions::bundle, which lists the packed files and the damage.
+// Changes nothing where the input is no bundle. Errors: as UnpackedBundle::Open's.
 Status UseBundle(SessionOptions& options);
 
 }  // namespace flowback

@@ -65,7 +65,7 @@ class BranchTable {
   struct Hash {
     size_t operator()(const Key& key) const;
   };
-  // What is known of a step: one of these, or its edge's number and kFirstEdge.
+  // The known kind of a step: one of these, or its edge's number plus kFirstEdge.
   static constexpr uint32_t kNotAsked = 0;
   static constexpr uint32_t kNoBranch = 1;
   static constexpr uint32_t kIndirect = 2;

@@ -12,7 +12,7 @@ namespace {
 
 // Parts below this share of the extra are not named.
 constexpr double kLeastPart = 0.02;
-// Of a rare path the share of the slow instances is so many times that of the normal ones.
+// For a rare path, the minimal ratio of slow instances' share to normal ones'.
 constexpr double kLift = 3;
 // The mean number of calls must grow so much for the number to be the reason.
 constexpr double kMoreCalls = 1.5;
@@ -72,7 +72,7 @@ class CauseFinder {
   std::vector<std::vector<uint32_t>> children_;
   std::vector<double> own_;        // extra of each node
   std::vector<double> inclusive_;  // with the nodes below it
-  // What it costs as many normal instances as there are slow ones, with the nodes below it.
+  // Its cost in as many normal instances as there are slow ones, with the nodes below it.
   std::vector<double> usual_;
   Causes causes_;
 };

@@ -6,8 +6,8 @@
 
 namespace flowback {
 
-// Of `all` instances, `having` have a feature. Returns the probability that `drawn` instances that
-// are drawn at random have it at least `hits` times: Fisher's exact test, one-sided.
+// If `having` of `all` instances have a feature: Returns the probability that `drawn` instances
+// that are drawn at random have it at least `hits` times: Fisher's exact test, one-sided.
 double ChanceOf(uint64_t hits, uint64_t drawn, uint64_t having, uint64_t all);
 
 }  // namespace flowback

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What an instance waited for data, as samples of its accesses to memory tell: why the same
+// An instance's waits for data, by samples of its memory accesses: they explain why the same
 // instructions took longer. Samples are few, so a sum is no total.
 #pragma once
 

@@ -48,7 +48,7 @@ struct WaySums {
 struct GroupSums {
   uint64_t instances = 0;
   std::vector<PathSums> paths;    // by node; those that are missing are zeros
-  std::vector<WaySums> branches;  // by edge, likewise
+  std::vector<WaySums> branches;  // by edge
 
   PathSums Path(uint32_t node) const { return node < paths.size() ? paths[node] : PathSums{}; }
   WaySums Branch(uint32_t edge) const {

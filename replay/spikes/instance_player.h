@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Plays threads' flow and tells of the instances in it: what each cost, and which ways its branches
-// went.
+// Plays threads' flow and reports the instances in it: the cost of each, and the ways of its
+// branches.
 #pragma once
 
 #include <cstdint>

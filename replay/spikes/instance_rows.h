@@ -28,12 +28,12 @@ class InstanceRows final : public InstanceSink, public BranchSink {
   void OnInstance(uint32_t number, const Instance& instance, const PathCosts& costs) override;
   void OnBranches(uint32_t number, const BranchCounts& counts) override;
 
-  // Of all instances, by number; once.
+  // Returns all instances, by number; once.
   std::vector<Instance> TakeInstances() { return std::move(instances_); }
   uint64_t left_out() const { return left_out_; }
   // Whether there is a row of each instance.
   bool complete() const { return complete_; }
-  // As a pass over the flow would tell the groups, but for the steps. REQUIRES: complete().
+  // Reports to the groups as a pass over the flow would, without the steps. REQUIRES: complete().
   void TellAgain(const std::vector<Instance>& instances, InstanceGroups& groups) const;
 
  private:

@@ -27,7 +27,7 @@ void InstanceTeller::OnEnter(const Call& call, size_t depth) {
   frames_.push_back(detail_ ? FrameOf(call) : Frame());
 }
 
-// A call that takes another one's place by a jump is told as called in that one. But the dynamic
+// A call that replaces another one by a jump is reported as called in that one. But the dynamic
 // linker's stub, which finds a function when it is called first, jumps to it on behalf of the
 // caller.
 InstanceTeller::Frame InstanceTeller::FrameOf(const Call& call) {
@@ -47,7 +47,7 @@ InstanceTeller::Frame InstanceTeller::FrameOf(const Call& call) {
       path.parent = replaced.node;
   }
   frame.node = plan_.paths.Find(path);
-  // One that is too deep is told with its caller, and is no call of that.
+  // A call that is too deep is reported with its caller, and is no call of that.
   const bool is_told =
       frame.node != path.parent || plan_.paths.nodes()[frame.node].function == frame.function;
   if (is_told) ++costs_.Of(frame.node).entries;
@@ -256,7 +256,7 @@ void InstanceTeller::NoteCycles(uint64_t behind, uint64_t cycles) {
   cycles_.push_back({behind, cycles});
 }
 
-// The last of them may be of a call that has not been told yet, through a stub.
+// The last of them may belong to a call through a stub that has not come yet.
 void InstanceTeller::Pass(uint64_t position) {
   constexpr size_t kOfStub = 64;
   if (!open_) return TakeCycles(position, false);
@@ -280,7 +280,7 @@ void InstanceTeller::Give(TimeClass kind, uint64_t time) {
 void InstanceTeller::OnLost(uint64_t bytes, bool keeps_place) {
   if (!open_) return;
   instance_.lost_bytes += bytes;
-  // The calls of this stack are left because of the loss; those of another one are not told.
+  // The calls of this stack are left because of the loss; those of another one are not reported.
   if (!keeps_place && on_ != own_) Close(position_, {}, InstanceState::kLost);
 }
 

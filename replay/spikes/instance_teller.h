@@ -31,7 +31,7 @@ class InstanceSink {
   virtual void OnInstance(uint32_t number, const Instance& instance, const PathCosts& costs) = 0;
 };
 
-// What instances are told with; all of it outlives the teller.
+// The receivers of instances; all of them outlive the teller.
 struct InstancePlan {
   // Whether a call of the function with that entry is an instance. Empty: no call is.
   std::function<bool(const AddressSpace* space, uint64_t entry_ip)> is_region;
@@ -75,7 +75,7 @@ class InstanceTeller final : public CallListener {
   // `calls`: those that it is in.
   void Begin(uint64_t position, const ExitTime& time, const std::vector<Call>& calls);
   // A region that another thread may have begun is this thread's from now on, or from `begin` on if
-  // that is later. What lies between is time in which it waited.
+  // that is later. Between the two times it waited.
   void BeginPaired(uint64_t position, const TimePoint& begin, const std::vector<Call>& calls);
   void End(uint64_t position, const ExitTime& time) {
     Close(position, time, InstanceState::kWhole);
@@ -86,7 +86,7 @@ class InstanceTeller final : public CallListener {
   void Finish(uint64_t position);
 
   // Cycles of the flow that ends behind so many instructions of the thread; in their order, before
-  // what executed there is told.
+  // the execution there is reported.
   void NoteCycles(uint64_t behind, uint64_t cycles);
 
   // So many instructions have executed: what was noted of them needs no memory any longer.

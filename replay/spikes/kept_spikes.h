@@ -27,8 +27,8 @@ namespace flowback {
 
 class KeptSpikes {
  public:
-  // `sources` and `flows` must outlive it. `region` tells what instances are, in words that differ
-  // for any two regions. Nothing is kept or loaded if the cache has no folder or no key.
+  // `sources` and `flows` must outlive it. `region` defines the instances, in words that differ for
+  // any two regions. Nothing is kept or loaded if the cache has no folder or no key.
   KeptSpikes(const TimelineSources& sources, const std::vector<const ThreadFlow*>& flows,
              std::string region, IndexCache cache);
 

@@ -3,7 +3,7 @@
 // them (`--at spike:N`, `--instance N`).
 //
 // The file is found by the recording's path and holds the recording's key: so a later command can
-// tell that the recording has changed from that nobody has asked for its spikes.
+// distinguish a changed recording from one without a search for spikes.
 #pragma once
 
 #include <cstdint>

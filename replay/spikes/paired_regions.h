@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Regions that begin in one thread and end in another: a request that is handed on. The value that
-// each thread writes into the trace behind the place (PTWRITE) tells which end belongs to which
-// begin.
+// each thread writes into the trace behind the place (PTWRITE) connects an end to its begin.
 //
 //   thread 1   start ptwrite 7          start ptwrite 8
 //   thread 2                  ... stop ptwrite 7      ... stop ptwrite 8
@@ -33,7 +32,7 @@ struct PlacePass {
   TimePoint at;
 };
 
-// Of the thread that ends it.
+// The region in the thread that ends it.
 struct PairedRegion {
   TimePoint begin;
   uint32_t begun_by = 0;  // number of the thread

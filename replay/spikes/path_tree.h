@@ -10,7 +10,7 @@
 //
 // A recursion is folded: a function that is called while the path has it already, from the same
 // place, is the path's own node again. So the table is bounded by the code, not by the flow. Calls
-// deeper than kDeepest are told with the call there.
+// deeper than kDeepest are counted with the call there.
 #pragma once
 
 #include <cstddef>
@@ -47,7 +47,7 @@ struct InstancePath {
   uint32_t depth = 0;                   // below the root; PathTree fills it in
 };
 
-// What one instance spent in one node, without the nodes below it.
+// The cost of one instance in one node, without the nodes below it.
 struct PathCost {
   uint64_t entries = 0;
   uint64_t instructions = 0;

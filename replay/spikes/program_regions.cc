@@ -55,7 +55,7 @@ void RegionRelay::OnExit(const Call& call, size_t depth, CallExit how, uint64_t 
   teller_.OnExit(call, depth, how, instructions, time);
   if (how == CallExit::kLost || how == CallExit::kReplaced || how == CallExit::kPaused ||
       how == CallExit::kEnd) {
-    // A stack of which too many were left is told as lost: the thread may still be in the region.
+    // If too many stacks were left, one is reported as lost: the thread may still be in the region.
     if (inside_ && teller_.is_open()) return;
     open_ = 0;
     inside_ = false;

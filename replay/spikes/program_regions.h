@@ -21,7 +21,7 @@
 
 namespace flowback {
 
-// Which regions are asked for, and which there are. Of all threads.
+// The requested and the existing regions of all threads.
 class ProgramRegions {
  public:
   enum class Role : uint8_t {

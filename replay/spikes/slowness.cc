@@ -64,7 +64,7 @@ Slowness FindKnee(const std::vector<uint64_t>& sorted) {
     return found;
   }
   found.reason = Slowness::Reason::kKnee;
-  // Between the two, so that the limit can be told in round numbers.
+  // Between the two, so that the limit is a round number.
   const double middle = std::sqrt(static_cast<double>(std::max<uint64_t>(below, 1)) *
                                   static_cast<double>(sorted[cut]));
   found.threshold = std::clamp(static_cast<uint64_t>(middle), below, sorted[cut] - 1);

@@ -173,7 +173,7 @@ Status SpikeFinder::LearnTimes() {
   return {};
 }
 
-// Who ends what others have begun is known when all threads have been played.
+// The ends of other threads' regions are known when all threads have been played.
 Status SpikeFinder::FindPairs() {
   if (!options_.across_threads || pairs_) return {};
   PassFinder passes(*options_.places, TimeUnit(sources_.recording.time));

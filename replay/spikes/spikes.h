@@ -37,11 +37,11 @@ struct SpikeOptions {
   unsigned threads = 1;  // that decode
   size_t in_flight = 0;  // as PlayOptions
   TimeSpan span{};       // only instances that begin and end within it are compared
-  // Whether a call of the function that is entered there is an instance. Empty: `places` tell.
+  // Whether a call of the function that is entered there is an instance. Empty: `places` decide.
   std::function<bool(const AddressSpace* space, uint64_t entry_ip)> is_region{};
   const RegionPlaces* places = nullptr;  // must outlive the call
   // The thread that comes to the stop may be another one than the one that came to the start: the
-  // values that they write into the trace behind the places (PTWRITE) tell which belong together.
+  // values that they write into the trace behind the places (PTWRITE) connect them.
   bool across_threads = false;
   ProgramRegions* regions = nullptr;  // must outlive the call
   // Empty: the time; of an emulated recording the instructions, or, where none stands out by them,
@@ -63,7 +63,7 @@ struct Parting {
   bool is_cut = false;                    // they are the same as far as they were kept
 };
 
-// What one instance spent in a path, without the paths below it.
+// The cost of one instance in a path, without the paths below it.
 struct NodeCost {
   uint32_t node = 0;  // in SpikeReport::paths
   PathCost cost;
@@ -86,7 +86,7 @@ struct MeasuredInstances {
   bool has_times = true;
   std::vector<Instance> instances;  // by number, at most kMostInstances
   uint64_t left_out = 0;            // instances beyond these
-  uint64_t unnamed_regions = 0;     // of the program's own, whose names its code does not tell
+  uint64_t unnamed_regions = 0;     // of the program's own, whose names are not in its code
   UnpairedPasses unpaired;          // of the places, across threads
   uint64_t overlapping = 0;         // calls that began while another stack had an open instance
   std::array<size_t, kInstanceStates> states{};

@@ -50,7 +50,7 @@ template <class Io, class Path>
 void TellPath(Io& io, Path& path, size_t before) {
   io.Below(path.parent, std::max<uint64_t>(before, 1));
   io.Below(path.kind, kPathKinds);
-  // A system call's number is told as it is.
+  // A system call's number is written as it is.
   if (path.kind == PathKind::kSystemCall)
     io.Number(path.function);
   else

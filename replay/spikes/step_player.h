@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Plays threads' flow and tells of each branch of a few instances, in order.
+// Plays threads' flow and reports each branch of a few instances, in order.
 #pragma once
 
 #include <cstddef>

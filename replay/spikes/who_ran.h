@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which other threads ran on a thread's CPU while it was off it, as switch records tell.
+// Which other threads ran on a thread's CPU while it was off it, by switch records.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ class WhoRan {
   explicit WhoRan(const Recording& recording) : lives_(recording) {}
 
   // Returns the threads that ran between two times (perf nanoseconds) on the CPU that the thread
-  // had left last while it was on none, the longest time first. Empty: no record tells.
+  // had left last while it was on none, the longest time first. Empty: no records.
   std::vector<RanInstead> InsteadOf(int32_t tid, uint64_t begin, uint64_t end) const;
 
  private:

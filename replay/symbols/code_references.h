@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What an ELF file's tables and data say about which of its code others may call: the names that it
-// exports and uses, and the words of its data that point to code. Of x86-64.
+// Code that others may call, by an ELF file's tables and data: the names that it exports and uses,
+// and the words of its data that point to code. For x86-64.
 #pragma once
 
 #include <cstdint>

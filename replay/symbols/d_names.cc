@@ -119,7 +119,7 @@ class DReader : private DScanner {
     const auto length = Number();
     if (!length || *length == 0 || *length > text_.size() - at_) return false;
     const std::string_view name = text_.substr(at_, *length);
-    // Names may be said again and again, also in what is left out.
+    // Names may repeat, also in skipped parts.
     said_ += *length;
     if (out.size() > most_ || said_ > 4 * most_) return false;
     if (name.starts_with("__T") || name.starts_with("__U")) {  // as compilers did before 2017

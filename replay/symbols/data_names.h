@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What lies at an address of data, by the symbols of the file that is mapped there.
+// Names of data at an address, by the symbols of the file that is mapped there.
 #pragma once
 
 #include <cstdint>

@@ -27,7 +27,7 @@ bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 // small. What can be repeated is a name, or ends with 'E'.
 class LengthEstimate {
  public:
-  // Of _Z and what follows.
+  // Estimates a name that begins with _Z.
   explicit LengthEstimate(std::string_view name) : name_(name) {
     for (at_ = 0; at_ < name_.size() && sum_ <= kLongest; ++at_) Take(name_[at_]);
   }

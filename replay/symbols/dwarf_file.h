@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What is read from a file's DWARF, one compile unit at a time, flattened so that nobody needs to
-// know DWARF afterwards.
+// Data from a file's DWARF, one compile unit at a time, flattened so that users need not know
+// DWARF.
 #pragma once
 
 #include <array>
@@ -27,9 +27,9 @@ struct LineRow {
   uint64_t end = 0;
   uint32_t file = kNone;       // index in UnitInfo::files
   uint32_t line = 0;           // 0: the compiler says that no line made this code
-  uint32_t column = 0;         // 0: not told
+  uint32_t column = 0;         // 0: unknown
   bool is_statement = true;    // false: code of the line that the compiler moved among others
-  uint32_t discriminator = 0;  // tells parts of a line apart, as the compiler numbers them
+  uint32_t discriminator = 0;  // distinguishes parts of a line, as the compiler numbers them
 };
 
 struct SourceFileInfo {
@@ -45,7 +45,7 @@ struct Subroutine {
   uint32_t call_line = 0;
   uint32_t call_column = 0;
   uint32_t call_discriminator = 0;
-  uint32_t first_line = 0;  // where its source begins; 0: not told
+  uint32_t first_line = 0;  // where its source begins; 0: unknown
 };
 
 struct SubroutineRange {
@@ -60,7 +60,7 @@ struct UnitInfo {
   std::vector<std::string> names;  // mangled
   std::vector<LineRow> rows;       // in no order; may overlap in damaged files
   std::vector<Subroutine> subroutines;
-  std::vector<SubroutineRange> ranges;  // likewise
+  std::vector<SubroutineRange> ranges;  // by address
   bool is_split = false;                // a part of it is in another file, or would be
   std::string split_file;               // that file, if it was found
   std::string split_name;               // its path as the compiler wrote it; empty: it is a .dwp
@@ -77,7 +77,7 @@ struct VariableInfo {
   enum class Kind : uint8_t { kOther, kSigned, kUnsigned, kFloat, kBool, kCharacter, kPointer };
   std::string name;
   std::string type;    // as the source names it
-  uint32_t bytes = 0;  // 0: not told
+  uint32_t bytes = 0;  // 0: unknown
   Kind kind = Kind::kOther;
   uint32_t level = 0;  // of the function, the innermost one that is inlined there first
   // Where it is: a DWARF expression. Empty: the compiler kept it nowhere.

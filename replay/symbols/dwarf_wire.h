@@ -24,8 +24,9 @@ enum class DwarfCommand : uint8_t {
 
 // The version of this exchange, the reader program's only argument.
 constexpr char kDwarfVersion[] = "flowback-dwarf-5";
-// Of a message; what is larger comes from a reader that went astray, or from a file made so that
-// each of its bytes becomes many: a row of a line table is 40 bytes, and takes one in the file.
+// The limit of a message; a larger one comes from a reader that went astray, or from a file made so
+// that each of its bytes becomes many: a row of a line table is 40 bytes, and takes one in the
+// file.
 constexpr uint64_t kFreeDwarfMessage = uint64_t{64} << 20;
 constexpr uint64_t kMostDwarfMessagePerByte = 64;
 

@@ -127,7 +127,7 @@ void ElfSymbols::FindWholes() {
   }
 }
 
-// Of several symbols at one place the first stays.
+// Keeps the first of several symbols at one place.
 void ElfSymbols::TakeAliases() {
   size_t kept = 0;
   const auto add = [&](uint64_t begin, std::string name) {

@@ -19,8 +19,8 @@ struct ElfSymbol {
   uint64_t limit = 0;        // where a symbol without size ends at the latest: its section's end
   int rank = 0;              // the lowest wins among several at one place
   bool is_function = false;  // the table says so; else it is a label in code
-  bool has_size = false;     // likewise; else `end` is where the next symbol begins, or the limit
-  uint32_t source = 0;       // of a local symbol: the number of its source file; else 0
+  bool has_size = false;  // in the table; else `end` is where the next symbol begins, or the limit
+  uint32_t source = 0;    // of a local symbol: the number of its source file; else 0
   size_t function_size = 0;  // of `name`, once Find gave it: what is the function's name of it
   uint64_t whole = 0;        // where the function begins that this code was moved away from, else
                              // `begin`

@@ -18,8 +18,8 @@ struct ExpressionInput {
   unsigned address_bytes = 8;
 };
 
-// What it leaves on top. `first`, where there is one, is there before. Empty: it asks for something
-// that is not known, or it is damaged; it takes a bounded number of steps.
+// Returns the value on top of the stack. `first`, if any, is pushed before. Empty: it asks for
+// something that is not known, or it is damaged; it takes a bounded number of steps.
 std::optional<uint64_t> Evaluate(Bytes expression, std::optional<uint64_t> first,
                                  const ExpressionInput& input);
 

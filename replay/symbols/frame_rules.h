@@ -43,13 +43,13 @@ struct FrameRules {
   unsigned return_register = 0;
   // The kernel made the frame: its caller goes on at the very address, not behind a call.
   bool of_signal = false;
-  // No table tells so, but the code does (frame_scan.h).
+  // The rule comes from the code, not from a table (frame_scan.h).
   bool from_code = false;
   // The return address is signed (AArch64).
   bool is_signed = false;
 };
 
-// The instructions that tell the rules: those that many frames share, and the frame's own.
+// The instructions with the rules: those that many frames share, and the frame's own.
 struct FrameProgram {
   Bytes common;
   Bytes own;

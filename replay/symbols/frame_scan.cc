@@ -16,7 +16,7 @@ constexpr unsigned kStackPointer = 4;
 constexpr unsigned kFramePointer = 5;
 constexpr size_t kMostInstructions = 1 << 14;
 
-// What is known at a place of a function's code. Distances are from the frame's begin (CFA) down.
+// The known facts at a place of a function's code. Distances are from the frame's begin (CFA) down.
 struct FrameState {
   std::optional<uint64_t> size{};        // to the stack pointer
   std::optional<uint64_t> pointer_at{};  // to where the frame pointer points; empty: the caller's

@@ -45,7 +45,7 @@ struct FrameSection::Common {
     Common result;
     const uint64_t version = reader.Fixed(1);
     const std::string letters = reader.Text();
-    // Of the address and of the segment, of which code here has none.
+    // Sizes of the address and of the segment, which code here does not have.
     const bool sizes_fit =
         version < 4 || (reader.Fixed(1) == address_bytes && reader.Fixed(1) == 0);
     result.code_unit = reader.Leb();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The records of .eh_frame or .debug_frame: which code each is of, and the program that tells how a
-// frame's caller is found. [LSB "Exception Frames"; DWARF 5, 6.4.1]
+// The records of .eh_frame or .debug_frame: which code each is of, and the program that finds a
+// frame's caller. [LSB "Exception Frames"; DWARF 5, 6.4.1]
 //
 // A record that several have in common (CIE) stands apart from theirs (FDE), which name it: in
 // .eh_frame by how far it is back, in .debug_frame by its place.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The two formats in which a process tells the names of its code. Both are whatever it wrote: a
-// killed one leaves half a record, a hostile one anything.
+// The two formats in which a process writes the names of its code. Both may be damaged: a killed
+// one leaves half a record, a hostile one anything.
 #include <algorithm>
 #include <charconv>
 #include <map>
@@ -63,7 +63,7 @@ std::optional<std::string_view> TextOf(Bytes bytes) {
                           static_cast<size_t>(end - bytes.begin()));
 }
 
-// The lines of the function that the next load tells of. Null where they can't be meant: some
+// Reads the lines of the function in the next load record. Null where they can't be meant: some
 // programs write names that they have freed, and the record does not come out even.
 std::shared_ptr<const JitLines> ReadLines(Bytes content) {
   constexpr std::string_view kAsBefore = "\xff";

@@ -25,7 +25,8 @@ struct JitNames::Page {
   uint64_t from = 0;
 };
 
-// Who has which addresses: the latest wins, and what it does not cover of another stays that one's.
+// The owner of each address: the latest wins, and what it does not cover of another stays that
+// one's.
 class JitNames::Names {
  public:
   void Add(const JitSymbol& symbol) {
@@ -94,7 +95,7 @@ JitNames::Range JitNames::MakeRange(uint64_t at, uint64_t begin, uint64_t end,
 // The symbols in the order of their times, the pages in that of their beginnings. A page gets the
 // names that had been given when the first of its code ran; where there was none yet, the first
 // that was given after that. Not the latest before the next page: that is the next page's function,
-// told of before it ran.
+// named before it ran.
 void JitNames::PlaceNames(std::vector<Page> pages, const std::vector<JitSymbol>& symbols) {
   std::ranges::stable_sort(pages, {}, &Page::from);
   Names first;
@@ -119,7 +120,7 @@ void JitNames::PlaceNames(std::vector<Page> pages, const std::vector<JitSymbol>&
   }
 }
 
-// Of a map, which has no times, the last line counts; else who came first.
+// In a map, which has no times, the last line counts; else the first name.
 void JitNames::PlaceByAddress(const std::vector<JitSymbol>& symbols) {
   const bool timeless = !symbols.empty() && symbols.front().time == 0;
   Names names;
@@ -133,7 +134,7 @@ void JitNames::PlaceByAddress(const std::vector<JitSymbol>& symbols) {
   });
 }
 
-// Who made which process when, and since when one is another program than it was made as.
+// The maker and time of each process, and the times at which one became another program.
 class JitNames::Families {
  public:
   explicit Families(const Recording& recording) {
@@ -221,7 +222,7 @@ JitNames JitNames::Read(const Recording& recording) {
   JitNames result;
   SymbolsByProcess symbols = result.ReadSymbols(recording);
   if (symbols.empty()) return {};
-  // Of each process: the code that it had as it was made, and as what it has become.
+  // For each process: its code when it was made, and after it became another program.
   struct Code {
     std::set<std::string> files;
     std::vector<Page> made;

@@ -4,7 +4,7 @@
 //
 // The same address may have held one function and then another. The recorder keeps a page of such
 // code anew when it changes, in a file of code beside the recording; so the place in that file
-// tells the process, the address, and the time from which on the page was as it is. A map has no
+// gives the process, the address, and the time from which on the page had its content. A map has no
 // times: there the last line for an address counts.
 //
 // A child has its maker's code, and so the names that its maker had given when it was made, until
@@ -39,7 +39,7 @@ struct JitSymbol {
   uint64_t end = 0;
   uint64_t time = 0;
   std::string_view name;                    // in the file that was read
-  std::shared_ptr<const JitLines> lines{};  // null: not told
+  std::shared_ptr<const JitLines> lines{};  // null: unknown
 };
 
 // Lines that can't be understood, or lie at no possible addresses, are passed over.
@@ -51,7 +51,7 @@ bool IsJitDump(Bytes bytes);
 
 class JitNames {
  public:
-  // What was kept with the recording. Nothing where that has no names.
+  // Reads the names kept with the recording; none if there are none.
   static JitNames Read(const Recording& recording);
 
   // The files that names came from.
@@ -82,8 +82,8 @@ class JitNames {
     uint64_t function_begin;  // tells functions apart
   };
   std::optional<Place> FindLine(uint64_t file_offset) const;
-  // By the address, where no code is known yet: a call is told before the code that it leads to,
-  // which is kept when it runs. Nothing where several processes gave names.
+  // By the address, where no code is known yet: a call comes before its target's code, which is
+  // kept when it runs. Nothing where several processes gave names.
   std::optional<Hit> FindUnmapped(uint64_t address) const;
 
  private:

@@ -32,7 +32,7 @@ Kallsyms Kallsyms::Read(Bytes text) {
     if (symbol && symbol->address != 0) list.symbols_.push_back(std::move(*symbol));
     return true;
   });
-  // Of several names for one address the first code symbol is taken, as the list has it.
+  // If several names have one address, the first code symbol is taken, as the list has it.
   std::ranges::stable_sort(list.symbols_, [](const Symbol& a, const Symbol& b) {
     return a.address != b.address ? a.address < b.address : a.is_code && !b.is_code;
   });

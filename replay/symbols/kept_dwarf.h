@@ -55,7 +55,7 @@ class KeptDwarf {
   std::string name_;  // empty: nothing is kept
   std::unique_ptr<const CachedBytes> kept_;
   std::vector<UnitRange> units_;
-  std::map<uint32_t, std::string_view> read_;  // each unit as it was told
+  std::map<uint32_t, std::string_view> read_;  // each unit as it was read
   std::deque<std::string> new_;                // of these, what is not in the cache yet
   uint64_t bytes_ = 0;                         // of all of them
   std::unique_ptr<DwarfClient> client_;

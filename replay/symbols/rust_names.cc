@@ -94,7 +94,7 @@ class Reader {
 
   struct Identifier {
     std::string_view name;
-    uint64_t number = 0;  // tells those of one name apart
+    uint64_t number = 0;  // distinguishes equal names
     bool is_encoded = false;
   };
 

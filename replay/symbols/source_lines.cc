@@ -57,7 +57,7 @@ struct SourceLines::Files {
     return *jit;
   }
 
-  // The same of code that a process made, where a jitdump tells its line.
+  // Returns the place of code that a process made, if a jitdump has its line.
   SourcePlace FindJit(uint64_t file_offset) {
     const auto found = Jit().FindLine(file_offset);
     if (!found) return {.begin = file_offset, .end = file_offset + 1, .frames = {}, .scope = 0};

@@ -4,7 +4,7 @@
 namespace flowback::symbols {
 namespace {
 
-// What is longer is no source that a person wrote; the bound keeps a mistaken path harmless.
+// A longer file is no source that a person wrote; the bound keeps a mistaken path harmless.
 constexpr size_t kMaxSize = size_t{256} << 20;
 
 }  // namespace

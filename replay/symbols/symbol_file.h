@@ -25,7 +25,7 @@ class SymbolFile {
  public:
   // Null when the file can't be read or is no ELF file.
   static std::unique_ptr<SymbolFile> Open(const std::string& path);
-  // The same of bytes that are in memory as long as `owner` lives.
+  // Opens bytes that stay in memory as long as `owner` lives.
   static std::unique_ptr<SymbolFile> Open(const std::string& path, Bytes bytes,
                                           std::shared_ptr<const void> owner);
   ~SymbolFile();

@@ -10,12 +10,12 @@
 
 namespace flowback::symbols {
 
-// Of one symbol table. `file` must outlive it.
+// Versions of one symbol table. `file` must outlive it.
 class SymbolVersions {
  public:
   SymbolVersions(const SymbolFile& file, const FileSection& table);
 
-  // Of the table's symbol with that number, "GLIBC_2.14"; empty: it has none.
+  // Returns the version of the table's symbol with that number, "GLIBC_2.14"; empty: it has none.
   std::string_view Of(int symbol) const;
 
  private:

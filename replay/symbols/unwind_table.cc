@@ -10,7 +10,7 @@ namespace flowback::symbols {
 namespace {
 
 constexpr uint8_t kOmitted = 0xff;
-// Of a function; the largest have some thousands.
+// The most call sites of a function; the largest have some thousands.
 constexpr unsigned kMostSites = 1U << 16;
 
 unsigned AddressBytes(const SymbolFile& file) { return file.machine() == EM_386 ? 4 : 8; }
@@ -49,9 +49,9 @@ std::optional<FrameSection> UnwindTable::SectionOf(FrameSection::Kind kind) cons
                       is_aarch64);
 }
 
-// Code that is built without tables for exceptions has some for debuggers, maybe. What both have
-// counts as the former tell it. The linker leaves entries of functions that it drops, at addresses
-// where no code is.
+// Code that is built without tables for exceptions has some for debuggers, maybe. The former win if
+// both have an entry. The linker leaves entries of functions that it drops, at addresses where no
+// code is.
 void UnwindTable::AddForDebuggers() {
   const FileSection* section = file_->Find(".debug_frame");
   if (section == nullptr) section = file_->Find(".zdebug_frame");

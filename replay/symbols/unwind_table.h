@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What an ELF file's .eh_frame tells of its functions: where they are, also in a stripped file, to
-// where an exception goes that passes a call, and how a frame's caller is found. Of functions that
-// it has not, .debug_frame tells the same but for exceptions. [LSB "Exception Frames"]
+// Facts about functions in an ELF file's .eh_frame: where they are, also in a stripped file, to
+// where an exception goes that passes a call, and how a frame's caller is found. For functions
+// missing in it, .debug_frame has the same, without exceptions. [LSB "Exception Frames"]
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,8 @@ class UnwindTable {
   // Nothing but an empty table where the file has none, or can't be read.
   static UnwindTable Read(const std::string& path);
   static UnwindTable Read(std::shared_ptr<const SymbolFile> file);
-  // Of mapped code: its file's, or where that is none (the vDSO) what its own bytes tell.
+  // Returns the table of mapped code: its file's, or, without a file (the vDSO), one from its own
+  // bytes.
   static UnwindTable Of(const CodeMapping& mapping);
 
   struct Range {
@@ -36,7 +37,7 @@ class UnwindTable {
   std::optional<uint64_t> LandingPad(uint64_t file_offset) const;
   // Whether an exception goes on there that reaches some call of the function.
   bool IsLandingPad(uint64_t file_offset) const;
-  // How the caller of a frame is found whose code stands there. Empty: the file does not tell.
+  // How the caller of a frame is found whose code stands there. Empty: not in the file.
   std::optional<FrameRules> RulesAt(uint64_t file_offset) const;
   // Returns the bytes between the stack pointer there and the frame's begin. Empty: the rules count
   // from another register.

@@ -22,8 +22,8 @@ class AccountWalk {
   bool has_times() const { return account_ != nullptr; }
   const TimePoint& at() const { return at_; }
 
-  // Returns the moment that the trace tells as `tsc` within `bounds`. It is never before at() nor
-  // after the thread's end. A tsc of 0 is not known: the result is at().
+  // Returns the moment of `tsc` within `bounds`. It is never before at() nor after the thread's
+  // end. A tsc of 0 is not known: the result is at().
   TimePoint PointOf(const TimeUnit& unit, uint64_t tsc, const TscInterval& bounds) const {
     if (account_ == nullptr || tsc == 0) return at_;
     TimePoint point = unit.Point(tsc, bounds);

@@ -46,7 +46,7 @@ void Condense(ClassSpans& all) {
 
 void AddSpan(ClassSpans& spans, const ClassSpan& span) {
   spans.spans.push_back(span);
-  // Those of many stays can't be condensed; they are not more than the records.
+  // Spans of many stays cannot be condensed; they are no more than the records.
   const size_t count = spans.spans.size();
   if (count >= kMostClassSpans && (count & (count - 1)) == 0) Condense(spans);
 }

@@ -32,12 +32,12 @@ class FlowAccountant {
   FlowAccountant(const FlowAccountant&) = delete;
   FlowAccountant& operator=(const FlowAccountant&) = delete;
 
-  // The recording's streams one behind the other, all of them. What it returns is told the
-  // stream's events and losses with their times; null: none is wanted.
+  // The recording's streams one behind the other, all of them. The returned consumer receives the
+  // stream's events and losses with their times; null: not wanted.
   ExecutionConsumer* Begin(const Stream& stream);
   // `last_tsc`: the last time known of the flow.
   void End(const Stream& stream, uint64_t last_tsc);
-  // What was executed and lost in the streams, for TimeAccount's counts.
+  // Adds the executed and lost parts of the streams, for TimeAccount's counts.
   void CountFlow(const std::vector<FlowSummary>& summaries);
   // Behind the last stream.
   TimeAccounts Take();
@@ -47,15 +47,15 @@ class FlowAccountant {
   struct Entry {
     TimeAccount account;
     bool has_slots = false;
-    bool has_stays = false;      // a record tells of one
+    bool has_stays = false;      // a record has one
     uint64_t first = kOpenTime;  // of its slots
     uint64_t last = 0;           // end of its slots that have one
   };
 
-  // Of the streams that are all of one thread's: which ones its times on CPUs belong to.
+  // For streams of a single thread: the ones that its times on CPUs belong to.
   struct Home {
     const Stream* most = nullptr;             // has the most trace
-    std::map<int32_t, const Stream*> of_cpu;  // the same of one CPU's
+    std::map<int32_t, const Stream*> of_cpu;  // the same for one CPU
   };
 
   TimeAccount* Thread(int32_t tid, int32_t pid) {
@@ -130,7 +130,7 @@ class FlowAccountant {
   std::map<int32_t, Entry> threads_;
   std::map<uint32_t, TimeAccount> nobodies_;  // by stream
   std::map<int32_t, Home> homes_;             // by tid
-  std::set<int32_t> told_cpus_;               // the records tell who was there when
+  std::set<int32_t> told_cpus_;               // CPUs with records of who was there when
   std::map<const Stream*, std::vector<const LifeStay*>> at_home_;
   StayHolders holders_;
   std::vector<StreamOwners> streams_;  // by index

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which of a CPU's buffers tells of a stay's time, where several hold the CPU's trace.
+// The buffer with a stay's time, if several hold the CPU's trace.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +23,7 @@ class StayHolders {
   void Add(const Stream& stream, const Schedule& schedule, const std::vector<StayChange>& changes);
   // When all streams have been added.
   void Decide();
-  // The stays that the stream tells of, by place in memory.
+  // Returns the stays in the stream, by place in memory.
   const std::vector<const ThreadStay*>& Of(const Stream& stream) const;
 
  private:

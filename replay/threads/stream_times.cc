@@ -46,8 +46,8 @@ WatchAddresses::WatchAddresses(const Recording& recording)
   }
 }
 
-// An address told with the stop is that of the place behind a filter's border. A recording up to a
-// function stops ahead of its first instruction; no branch need lead there.
+// The stop's address is that of the place behind a filter's border. A recording up to a function
+// stops ahead of its first instruction; no branch need lead there.
 TimePhase StreamTimes::After(const TraceEvent& event) const {
   const bool span_ends =
       event.kind == EventKind::kStoppedAsync && event.has_ip && span_.until.contains(event.ip);
@@ -81,13 +81,13 @@ void StreamTimes::OnLoss(const DataLoss& loss) {
   const TimePhase lost = TimePhase::Of(loss.cause);
   if (!begun_ && loss.begin == 0) phase_ = lost;  // what was ahead of it can't be read either
   Turn(unit_.Point(loss.tsc, loss.bounds), lost, loss.stay);
-  // Where it is not told when the flow was found again, the next event tells.
+  // If the time of finding the flow again is unknown, the next event has it.
   if (loss.end == stream_size_ || loss.end_tsc == 0) return;
   loss_end_ = unit_.Point(loss.end_tsc, loss.end_bounds);
   loss_end_offset_ = loss.end;
 }
 
-// The packet that ends a loss may start the flow, of another thread maybe. Else it tells that
+// The packet that ends a loss may start the flow, of another thread maybe. Else it shows that
 // tracing is off.
 void StreamTimes::EndLoss(const TraceEvent& event) {
   if (!loss_end_ || event.offset < loss_end_offset_) return;

@@ -43,13 +43,13 @@ struct WatchAddresses {
   std::set<uint64_t> until;
 };
 
-// Who may have run on a stream, and what it is like outside its flow.
+// Threads that may have run on a stream, and its class of time outside of its flow.
 struct StreamOwners {
   std::vector<TimeSlot> slots;  // in time order, without overlap
   // The stay of each slot, by place in memory; none: the slots are all of one thread, whose the
   // whole stream is.
   std::vector<const ThreadStay*> stays;
-  TimeClass paused = TimeClass::kKernel;  // when tracing stops without telling where to
+  TimeClass paused = TimeClass::kKernel;  // when tracing stops without a target
   bool overwritten = false;               // the buffer may have held trace before its first byte
 };
 

@@ -10,9 +10,8 @@
 namespace flowback {
 namespace {
 
-// Lets one stay's flow pass. A loss comes when it has ended, behind the events that were told in
-// between, which may be other stays'. So only what is told while nothing is lost shows that all of
-// the stay's has passed.
+// Lets one stay's flow pass. A loss comes when it has ended, after the events in between, which may
+// belong to other stays. So only flow without a loss shows that all of the stay's flow has passed.
 class StayFilter final : public ExecutionConsumer {
  public:
   explicit StayFilter(const ThreadStay* stay) : stay_(stay) {}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the records tell of threads' lives, whatever CPU they were on. Perf nanoseconds.
+// Threads' lives by the records, whatever CPU they were on. Perf nanoseconds.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ struct LifeStay {
   uint64_t end = kOpenTime;
   bool begin_told = true;
   bool missing = false;  // between two records of one kind: it was on a CPU for a part of it
-  int32_t cpu = -1;      // of the record that told of it first; -1: it did not say
+  int32_t cpu = -1;      // of the first record with it; -1: unknown
 };
 
 // A number that several threads had one after the other has one life, from the first one's begin
@@ -27,14 +27,14 @@ class ThreadLives {
  public:
   explicit ThreadLives(const Recording& recording);
 
-  // All threads that a record tells of, in ascending order.
+  // All recorded threads, in ascending order.
   std::vector<int32_t> Tids() const;
   // By FORK, or where tracing of it began.
   std::optional<uint64_t> BornAt(int32_t tid) const;
   std::optional<uint64_t> ExitedAt(int32_t tid) const;
-  // In time order, without overlap. Null: no record tells when it was switched in or out.
+  // In time order, without overlap. Null: no record of when it was switched in or out.
   const std::vector<LifeStay>* StaysOf(int32_t tid) const;
-  // Of all records that carry a time.
+  // First and last time of all records that carry one.
   uint64_t first() const { return first_; }
   uint64_t last() const { return last_; }
   // The trace is snapshots of a buffer that was written round and round.
@@ -46,7 +46,7 @@ class ThreadLives {
     std::optional<uint64_t> exited;
     std::vector<LifeStay> stays;
     bool running = false;
-    bool switched = false;  // a SWITCH record tells of it
+    bool switched = false;  // from a SWITCH record
     bool started = false;   // the last "in" is an ITRACE_START
     uint64_t out = 0;
   };

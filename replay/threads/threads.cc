@@ -15,7 +15,7 @@ bool Listed(const std::vector<int32_t>& list, int32_t number) {
   return list.empty() || std::ranges::find(list, number) != list.end();
 }
 
-// Nothing tells of threads or CPUs.
+// Returns true if there are no records of threads or CPUs.
 bool IsRaw(const Recording& recording) {
   return recording.sideband.empty() &&
          std::ranges::all_of(recording.streams,
@@ -153,7 +153,7 @@ CommSpan Threads::CommAt(int32_t tid, uint64_t time) const {
   if (all.empty()) return {.comm = {}, .begin = 0, .end = UINT64_MAX};
   if (time == 0) return {.comm = all.back().comm, .begin = 0, .end = 1};
   const auto later = std::ranges::upper_bound(all, time, {}, &CommChange::time);
-  // What it was called before its first record is not recorded; the first name is the best guess.
+  // Its name before its first record is not recorded; the first name is the best guess.
   const bool first = later == all.begin() || later == std::next(all.begin());
   return {.comm = later == all.begin() ? all.front().comm : std::prev(later)->comm,
           .begin = first ? 1 : std::prev(later)->time,

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// First the records tell when each thread lived and when it was on a CPU: its slots, which must not
-// overlap. The rest of its life it was off the CPUs. Of the streams this takes their first and last
-// times only, which the source knows without decoding. Then each stream is decoded, once: that
-// gives its sums, and tells what the slots on its CPU were (stream_times.h). So every unit of a
-// life is counted once, whatever the input.
+// First the records give when each thread lived and when it was on a CPU: its slots, which must not
+// overlap. The rest of its life it was off the CPUs. This needs only the streams' first and last
+// times, which the source knows without decoding. Then each stream is decoded, once: that gives its
+// sums, and shows what the slots on its CPU were (stream_times.h). So every unit of a life is
+// counted once, whatever the input.
 #include "flowback/replay/time_account.h"
 
 #include <algorithm>
@@ -48,7 +48,7 @@ void FlowAccountant::FindSpan() {
     Include(lives_.first());
     Include(lives_.last());
   }
-  if (begin_ > end_) begin_ = end_ = 0;  // nothing tells the time
+  if (begin_ > end_) begin_ = end_ = 0;  // there are no times
 }
 
 // The thread that all of the stream is, if it is one's.
@@ -59,8 +59,8 @@ const ThreadStay* FlowAccountant::OnlyOwner(const Stream& stream) const {
   return owner->tid > 0 ? owner : nullptr;
 }
 
-// The same where no record tells when it was there, or can: ticks can't be compared with the
-// records' nanoseconds.
+// Works as above if records do not, or cannot, say when it was there: ticks can't be compared with
+// the records' nanoseconds.
 const ThreadStay* FlowAccountant::WholeOf(const Stream& stream) const {
   const ThreadStay* owner = OnlyOwner(stream);
   if (owner == nullptr) return nullptr;
@@ -178,8 +178,8 @@ void FlowAccountant::AddAll(const Stream& stream, const ThreadStay& stay, Stream
     for (const LifeStay* one : found->second) AddStay(*one, stay.tid, 0, kOpenTime, owners);
 }
 
-// All that the buffer holds of this time is one thread's: records of the thread itself tell when it
-// was on a CPU, if any do.
+// All that the buffer holds of this time is one thread's: the thread's own records say when it was
+// on a CPU, if any.
 void FlowAccountant::AddPart(const Stream& stream, const ThreadStay& stay, uint64_t from,
                              uint64_t until, StreamOwners& owners) {
   Thread(stay.tid, stay.pid);
@@ -222,7 +222,7 @@ void FlowAccountant::Live() {
   }
 }
 
-// From its birth or its first slot to its end, where the records tell one.
+// From its birth or its first slot to its end, if the records have one.
 void FlowAccountant::LiveOne(int32_t tid, Entry& entry) {
   TimeAccount& account = entry.account;
   account.begin = entry.has_slots ? entry.first : begin_;
@@ -236,7 +236,7 @@ void FlowAccountant::LiveOne(int32_t tid, Entry& entry) {
   account.end = std::max(account.begin, account.end);
 }
 
-// A thread is on one CPU at a time: a begin that a record tells ends the slot before it.
+// A thread is on one CPU at a time: a recorded begin ends the slot before it.
 void FlowAccountant::RemoveOverlaps() {
   std::map<const TimeAccount*, std::vector<TimeSlot*>> all;
   const auto collect = [&](std::vector<TimeSlot>& slots) {
@@ -263,7 +263,7 @@ void FlowAccountant::RemoveOverlaps() {
   }
 }
 
-// What its times tell goes into the slots.
+// Its times go into the slots.
 ExecutionConsumer* FlowAccountant::Begin(const Stream& stream) {
   StreamOwners& owners = streams_[stream.index];
   times_.emplace(owners, unit_, span_, stream.bytes.size());
@@ -304,8 +304,8 @@ void FlowAccountant::CountFlow(const std::vector<FlowSummary>& summaries) {
         AccountOf(*piece.stream, piece.stay).bytes += piece.end - piece.begin;
 }
 
-// What the time of a thread was that has no trace and that no record has on a CPU. Our recorder
-// tells whether it lost anything; hardware's trace may be missing for many reasons.
+// Returns the class of a thread's time without trace and outside of recorded CPU times. Our
+// recorder reports its losses; hardware's trace may be missing for many reasons.
 TimePhase FlowAccountant::Unseen(bool any_stays) const {
   const Recording& all = recording_;
   const bool all_there = all.machine.emulated && all.warnings.empty() && all.losses.empty();

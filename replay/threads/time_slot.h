@@ -31,8 +31,8 @@ struct TimePhase {
 
 class TimeSlot {
  public:
-  // `account` may be null: nobody asks. It must not move. `told` is false where the records do not
-  // tell the begin: what is ahead of the thread's first flow is not known to be its.
+  // `account` may be null: not wanted. It must not move. `told` is false if the records do not
+  // contain the begin: time before the thread's first flow may not be its own.
   TimeSlot(uint64_t begin, uint64_t end, TimeAccount* account, bool told = true)
       : begin_(begin), end_(end), account_(account), told_(told) {}
 
@@ -43,7 +43,7 @@ class TimeSlot {
   // Before any Cover.
   void Limit(uint64_t begin, uint64_t end);
 
-  // What is not covered yet, up to `until`, was `phase`.
+  // Fills uncovered time up to `until` with `phase`.
   void Cover(const TimePoint& until, TimePhase phase);
   void CoverRest(TimePhase phase) { Cover(TimePoint::Exact(end_), phase); }
   // Hands the times over to the account. Everything must have been covered.

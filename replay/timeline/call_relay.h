@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Tells a ThreadTeller of a thread's calls, beside the model that finds them.
+// Passes a thread's calls to a ThreadTeller, parallel to the model that finds them.
 #pragma once
 
 #include <cstddef>
@@ -19,8 +19,8 @@
 namespace flowback {
 
 // Finding out which calls there are and what their times were is about as much work, and the latter
-// needs nothing but what was found. So where there is more than one core, what the model of calls
-// tells is collected, and a thread of its own hands it on, in the same order.
+// needs nothing but what was found. So where there is more than one core, the output of the model
+// of calls is collected, and another thread hands it on, in the same order.
 class CallRelay final : public CallListener {
  public:
   // The former two must outlive it. `beside`: by a thread of its own.
@@ -48,7 +48,7 @@ class CallRelay final : public CallListener {
               const ExitTime& time) override;
   void OnGap(const UntracedGap&, size_t) override {}
   void OnSwitch(uint32_t stack) override;
-  // What has been told stays as it is: calls were left and entered at the times that were told.
+  // Earlier calls stay as they are, with their times.
   void OnCorrection(uint64_t, uint64_t, uint32_t, const LeftStack&) override { ++other_stacks_; }
 
  private:
@@ -74,7 +74,7 @@ class CallRelay final : public CallListener {
     CycleMark mark;
     uint64_t tsc = 0;
   };
-  // What was told, in order, and by kind.
+  // The collected output, in order, and by kind.
   struct Batch {
     std::vector<Kind> kinds;
     std::vector<Usual> usual;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// A caller that was not seen calling is found when control returns to it. All that was told so far
-// happened in it, so what was the root becomes its node, and a new root goes above:
+// A caller that was not seen calling is found when control returns to it. All calls so far happened
+// in it, so the old root becomes its node, and a new root goes above:
 //
 //     root                     new root
 //      |- f                      |- caller   (was root)
@@ -122,7 +122,7 @@ uint32_t CallTree::PutUnder(uint32_t root, uint32_t function) {
   nodes_[root].function = function;
   nodes_[above].first_child = root;
   children_.emplace(KeyOf(above, function), root);
-  // What was in no call stays so.
+  // Time in no call stays so.
   std::swap(nodes_[above].counts, nodes_[root].counts);
   nodes_[root].counts.cycles.around_hi +=
       nodes_[above].counts.cycles.enclosed + nodes_[above].counts.cycles.enclosed_hi;

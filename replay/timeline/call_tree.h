@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Calls merged by call path, as they are counted.
 //
-// There may be as many call paths as calls: a tree can be cut to the most expensive ones. What is
-// cut below a path stays there, as one node without a function, so that all other nodes keep their
-// sums; and it is kept by function, so that the sums by function do not change either.
+// There may be as many call paths as calls: a tree can be cut to the most expensive ones. Cut paths
+// below a path stay there, as one node without a function, so that all other nodes keep their sums;
+// and it is kept by function, so that the sums by function do not change either.
 #pragma once
 
 #include <algorithm>
@@ -25,7 +25,7 @@ namespace flowback {
 struct CycleCounts {
   uint64_t likely = 0;    // own
   uint64_t measured = 0;  // own instructions of those
-  uint64_t bounded = 0;   // own instructions whose cycles are told, or their limit is
+  uint64_t bounded = 0;   // own instructions whose cycles, or their limit, are known
   uint64_t own_lo = 0;
   uint64_t own_hi = 0;
   uint64_t enclosed = 0;     // of this call and what it called: surely,
@@ -99,7 +99,7 @@ class CallTree {
   // Adds the sums of each function, whether its paths were cut or not. `sums` and `durations` get
   // an element for each function. REQUIRES: one root.
   void AddByFunction(std::vector<CallSums>& sums, std::vector<DurationCounts>& durations) const;
-  // The same of this tree alone, with durations.
+  // Returns the sums of this tree alone, with durations.
   std::vector<CallSums> ByFunction(size_t functions) const;
   // Adds the first root's tree of another thread.
   void Add(const CallTree& other);

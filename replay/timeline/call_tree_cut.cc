@@ -13,7 +13,7 @@
 //      |- g 20
 //      `- k 10
 //
-// What is cut is added to the sums by function first (function_sums.h).
+// Cut paths are added to the sums by function first (function_sums.h).
 #include <algorithm>
 #include <vector>
 

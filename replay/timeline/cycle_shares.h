@@ -2,8 +2,8 @@
 // Which calls of a thread took how many cycles.
 //
 // From one CycleMark to the next the flow took a known number of cycles. Mostly all of it is of one
-// call, which then had exactly those. Where calls begin or end in between, nothing tells where the
-// cycles went; each call had some of them:
+// call, which then had exactly those. If calls begin or end in between, the division of the cycles
+// is unknown; each call had some of them:
 //
 //     marks         |        40        |         18          |
 //     calls         main main main main | main  f f f  main    |
@@ -59,14 +59,14 @@ class CycleShares {
     for (const Visit& visit : visits_) nodes.push_back(visit.node);
   }
   const CycleTotals& totals() const { return totals_; }
-  // What a call's cycles follow from: those of all instructions so far, up to the last mark, and
-  // how often there were some that nothing is told of.
+  // The basis of a call's cycles: the cycles of all instructions so far, up to the last mark, and
+  // how often cycles were unknown.
   struct Count {
     uint64_t told = 0;
     uint64_t gaps = 0;
   };
   const Count& count() const { return count_; }
-  // Where a mark was among what has just been given: Count::told behind the first one.
+  // If the last items had a mark: Count::told after the first one.
   const std::optional<uint64_t>& first_told() const { return first_told_; }
 
  private:

@@ -12,7 +12,7 @@
 
 namespace flowback {
 
-// A bucket for each value below 64, and 32 for each power of two above: what it tells is right to a
+// A bucket for each value below 64, and 32 for each power of two above: results are right to a
 // thirty-second. Only buckets that have something take memory: they lie in a table with open
 // addressing, of which no more than half is used.
 class DurationCounts {

@@ -31,9 +31,9 @@ struct InnerSums {
 
 // The calls of call paths that have been cut from a CallTree, by function.
 //
-// What a call has of its own belongs to its function, whatever called it. What it has with its
-// callees belongs to the function only once, to its outermost call. A caller of all that is under a
-// root may be found later; so these sums are kept by root until no caller can be found any more.
+// A call's own sums belong to its function, whatever called it. Its sums with callees belong to the
+// function only once, to its outermost call. A caller of all that is under a root may be found
+// later; so these sums are kept by root until no caller can be found any more.
 class CutFunctions {
  public:
   // Adds a call path's own sums. `cycles` are the path's own, too.

@@ -23,7 +23,7 @@ class FunctionTable {
   explicit FunctionTable(Symbolizer& symbolizer, PathOf recorded_path = {})
       : symbolizer_(symbolizer), recorded_path_(std::move(recorded_path)) {}
   uint32_t NumberOf(const Call& call);
-  // The same of the function that has a piece of code.
+  // Returns the number of the function that has a piece of code.
   uint32_t NumberOf(const AddressSpace* space, const FunctionPiece& piece) {
     Call call;
     call.space = space;
@@ -31,8 +31,8 @@ class FunctionTable {
     call.entry_ip = piece.begin;
     return NumberOf(call);
   }
-  // The same of a function whose number has been asked for; kNoFunction: it is not known by its id
-  // alone.
+  // Returns the number of a function whose number was requested before; kNoFunction: it is not
+  // known by its id alone.
   uint32_t KnownNumber(uint64_t id) const {
     const bool known = id < by_small_id_.size() && by_small_id_[id] != 0;
     return known ? by_small_id_[id] - 1 : CallPath::kNoFunction;
@@ -58,9 +58,9 @@ class FunctionTable {
   PathOf recorded_path_;
   std::vector<TimelineFunction> functions_;
   std::unordered_map<uint64_t, uint32_t> by_id_;
-  std::vector<uint32_t> by_small_id_;  // the same of ids that are small: the number and 1, or 0
-  std::unordered_map<std::string, uint32_t> by_name_;            // of those without an id
-  std::vector<Answer> answers_ = std::vector<Answer>(kAnswers);  // likewise
+  std::vector<uint32_t> by_small_id_;                  // for small ids: the number plus 1, or 0
+  std::unordered_map<std::string, uint32_t> by_name_;  // of those without an id
+  std::vector<Answer> answers_ = std::vector<Answer>(kAnswers);  // by hash
 };
 
 }  // namespace flowback

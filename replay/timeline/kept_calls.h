@@ -38,7 +38,7 @@ class KeptCalls {
   };
 
   void LetGo();
-  // Those that are whole count as longer than all others.
+  // Whole calls count as longer than all others.
   bool IsLongest(bool whole, uint64_t duration) const {
     if (!longest_ || whole != longest_whole_) return !longest_ || whole;
     return duration > longest_->duration();

@@ -15,7 +15,7 @@
 
 namespace flowback {
 
-// Of a cache such a file may take so much.
+// The part of a cache that such a file may take.
 inline constexpr uint64_t kResultPart = 8;
 
 // Writes which threads these are, and which of their flow is played.

@@ -21,9 +21,9 @@ namespace flowback {
 
 class KeptTimeline {
  public:
-  // The timeline that MakeTimeline gives of these, which must outlive it. `focus` tells
-  // TimelineOptions::focus from any other; empty: there is none. Nothing comes from the cache, or
-  // is kept there, where that has no folder or no key.
+  // The timeline that MakeTimeline gives of these, which must outlive it. `focus` identifies
+  // TimelineOptions::focus; empty: there is none. Nothing comes from the cache, or is kept there,
+  // where that has no folder or no key.
   KeptTimeline(const TimelineSources& sources, const std::vector<const ThreadFlow*>& flows,
                const TimelineOptions& options, const std::string& focus, IndexCache cache);
 

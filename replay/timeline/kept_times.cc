@@ -20,7 +20,7 @@ namespace {
 
 using SteadyClock = std::chrono::steady_clock;
 
-// Of a cache one file may take so much.
+// The part of a cache that one file may take.
 constexpr uint64_t kPartOfCache = 8;
 
 std::string NameOfTimes(const IndexCache& cache) { return "times-" + cache.key; }
@@ -40,7 +40,7 @@ class TimesTeller final : public ExecutionConsumer {
   }
 
  private:
-  ExecutionConsumer* times_;  // null: nothing tells the stream's time
+  ExecutionConsumer* times_;  // null: the stream's times are unknown
   LossSums& losses_;
 };
 
@@ -85,7 +85,7 @@ ThreadTimeline WithoutCalls(const TimeAccount& account) {
   return thread;
 }
 
-// Of the shares' bounds nothing is kept but what holds in any case.
+// Keeps only those bounds of the shares that hold in any case.
 TimeAccount AccountFrom(ThreadTimeline& thread) {
   TimeAccount account;
   account.pid = thread.pid;

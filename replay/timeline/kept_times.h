@@ -30,7 +30,7 @@ struct TimedIndex {
 Result<TimedIndex> OpenTimedIndex(const Recording& recording, const RecordingCode& code,
                                   const StreamInputs& inputs, Decoder& decoder,
                                   const FlowIndex::Options& options, const IndexCache& cache);
-// The same of an index that is not kept, for these flows. The times are always there.
+// Makes an index that is not kept, for these flows. The times are always there.
 Result<TimedIndex> MakeTimedIndex(const Recording& recording, const StreamInputs& inputs,
                                   const std::vector<ThreadFlow>& flows, Decoder& decoder,
                                   const FlowIndex::Options& options);
@@ -38,7 +38,7 @@ Result<TimedIndex> MakeTimedIndex(const Recording& recording, const StreamInputs
 // Those kept beside the index with the cache's key. Empty: they were not.
 std::optional<FlowTimes> LoadTimes(const Recording& recording, const StreamInputs& inputs,
                                    const IndexCache& cache);
-// Those, or what decoding tells, which is kept. Errors: as AccountFlow's.
+// Returns the kept times, or decodes and keeps them. Errors: as AccountFlow's.
 Result<FlowTimes> FindTimes(const Recording& recording, const StreamInputs& inputs,
                             Decoder& decoder, const IndexCache& cache);
 

@@ -75,7 +75,7 @@ const IndexedThread* OverviewMaker::Find(const ThreadFlow& flow) const {
   return nullptr;
 }
 
-// Of a share that lies in the span in part, as much as of its time.
+// Returns the part of a share in the span, by its time.
 double OverviewMaker::PartInSpan(const FlowShare& share) const {
   if (IsAll(options_.span)) return 1;
   if (share.first_tsc == 0) return 0;
@@ -160,7 +160,7 @@ void OverviewMaker::AddThread(const ThreadFlow& flow, const TimeAccount* account
   root.self_instructions = root.instructions = thread.instructions;
 }
 
-// All of the recording was asked for: its own profile tells of more blocks than the stretches'.
+// The whole recording is wanted: its own profile has more blocks than the stretches'.
 bool OverviewMaker::IsWhole() const {
   uint64_t all = 0;
   for (const IndexedThread& thread : index_.threads()) all += thread.instructions;

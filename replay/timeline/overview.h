@@ -2,8 +2,8 @@
 // What ran when, from a flow index and what it kept of times: nothing is decoded for it.
 //
 // Exact in it are the threads' lives, their times by class and their instructions (of a span of
-// time these are about). Which functions executed is told by the hottest blocks that the index
-// knows, about: of the whole recording, or stretch by stretch. Of calls it knows nothing.
+// time these are about). The hottest blocks in the index show which functions executed,
+// approximately: of the whole recording, or stretch by stretch. It has no calls.
 #pragma once
 
 #include <cstddef>
@@ -17,8 +17,8 @@
 namespace flowback {
 
 struct Overview {
-  // Without calls: the only call path, the root, has all. Of functions it has their own
-  // instructions and time executing, about; in strips the function that had most of a stretch.
+  // Without calls: the only call path, the root, has all. Functions have their own instructions and
+  // time executing, approximately; in strips the function that had most of a stretch.
   Timeline timeline;
   uint64_t instructions = 0;  // of all threads
   uint64_t told = 0;          // about so many of these in functions
@@ -27,8 +27,8 @@ struct Overview {
   unsigned sample = 1;        // FlowIndex::Options has it
 };
 
-// REQUIRES: `index` is of the sources, and so are `times`; the flows are of GroupByThread. Of the
-// options counts: span, columns, most_strips.
+// REQUIRES: `index` is of the sources, and so are `times`; the flows are of GroupByThread. Options
+// used: span, columns, most_strips.
 Overview MakeOverview(const TimelineSources& sources, const FlowIndex& index,
                       const FlowTimes& times, const std::vector<const ThreadFlow*>& flows,
                       const TimelineOptions& options);

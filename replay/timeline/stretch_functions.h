@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Which functions a flow index' stretches were spent in.
 //
-// Of each stretch the index has the hottest blocks, of all that ran there. Threads of one process
-// can't be told apart in it; those of several are, by the address spaces that the blocks are in.
+// The index has the hottest blocks of each stretch, over all threads that ran there. Threads of one
+// process can't be told apart in it; those of several are, by the address spaces that the blocks
+// are in.
 #pragma once
 
 #include <cstdint>
@@ -28,15 +29,15 @@ class BlockFunctions {
   BlockFunctions(FunctionFinder& finder, FunctionTable& table) : finder_(finder), table_(table) {}
   // REQUIRES: `space` is not null.
   uint32_t Of(const AddressSpace* space, uint64_t address);
-  // Where a function begins that nothing tells of only its call says. So all such code of a file is
-  // together: also of one that is not there, if only its path is known.
+  // Only a call shows where an unknown function begins. So all such code of a file is together:
+  // also of one that is not there, if only its path is known.
   uint32_t OfNoFunction(const AddressSpace* space, uint64_t address);
 
  private:
   FunctionFinder& finder_;
   FunctionTable& table_;
   std::map<std::pair<const AddressSpace*, uint64_t>, uint32_t> known_;
-  std::map<std::string, uint32_t> of_files_;  // what of them is in no known function
+  std::map<std::string, uint32_t> of_files_;  // their code in no known function
 };
 
 // What threads with the same code executed in a stretch.

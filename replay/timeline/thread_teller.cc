@@ -18,7 +18,7 @@
 namespace flowback {
 namespace {
 
-// Of two at one time it may be either.
+// Returns bounds of two points at one time, either of which it may be.
 TimePoint Either(const TimePoint& a, const TimePoint& b) {
   return {a.time, std::min(a.lo, b.lo), std::max(a.hi, b.hi)};
 }
@@ -105,7 +105,7 @@ void ThreadTeller::ChargePiece(const ClassSpan& span, const TimePoint& from, con
   }
   counts.self.time += end - begin;
   if (begin != a.time || end != std::max(a.time, b.time)) {
-    // Where the span that was asked for cuts it, no more is said than the estimate.
+    // A call that the requested span cuts gets only the estimate.
     counts.self.hi += end - begin;
     return;
   }
@@ -118,7 +118,7 @@ void ThreadTeller::OnCycles(uint64_t behind, CycleMark mark, uint64_t tsc) {
   cycles_.Note(behind, mark, counts);
 }
 
-// What executed in a call that is not told of yet waits for it.
+// Execution in a call that has not come yet waits for it.
 void ThreadTeller::OnProgress(const TellerProgress& progress) {
   const bool all_told = progress.calls <= on_.frames.size();
   cycles_.Give(all_told ? progress.instructions : progress.innermost_at, current_, current_depth_);
@@ -134,8 +134,8 @@ void ThreadTeller::NoteFirstMark() {
   }
 }
 
-// Of a call that is not too short: from the last mark ahead of its begin to the last one ahead of
-// its end. That is as much too long at the one as it is too short at the other.
+// Counts the cycles of a call that is not too short: from the last mark ahead of its begin to the
+// last one ahead of its end. That is as much too long at the one as it is too short at the other.
 void ThreadTeller::TellCycles(const Frame& frame, TimelineCall& call) const {
   const CycleShares::Count& now = cycles_.count();
   if (!frame.has_mark || frame.partial || frame.cycles.gaps != now.gaps) return;

@@ -21,7 +21,7 @@
 
 namespace flowback {
 
-// What one thread's teller shares with the others'.
+// Data that the threads' tellers share.
 struct TellerPlan {
   TimeUnit unit;
   const TimelineOptions& options;
@@ -51,8 +51,8 @@ class ThreadTeller {
   // `account`: the thread's; null: nothing is known of its time. `strip`: of the whole timeline.
   ThreadTeller(const TellerPlan& plan, const TimeAccount* account, TimeStrip strip);
 
-  // Of the cycles until behind the thread's first `behind` instructions. Ahead of the calls that
-  // begin or end there or later.
+  // Passes the cycles up to the thread's first `behind` instructions. Ahead of the calls that begin
+  // or end there or later.
   void OnCycles(uint64_t behind, CycleMark mark, uint64_t tsc);
   // Now and then, that no cycles wait for the next call to begin or end.
   void OnProgress(const TellerProgress& progress);
@@ -97,7 +97,7 @@ class ThreadTeller {
   void LeaveInside(const UsualMove& move);
   size_t TellAlike(std::span<const UsualMove> moves, const AddressSpace* space, uint64_t end);
   uint32_t AskNumber(const UsualMove& move, const AddressSpace* space);
-  // Many calls lie between two times that the trace tells, and have the same bounds.
+  // Many calls lie between two times in the trace, and have the same bounds.
   void TakeBounds(const TscInterval& bounds) {
     if (bounds.lo == bounds_.lo && bounds.hi == bounds_.hi && has_bounds_) return;
     bounds_point_ = plan_.unit.Point(0, bounds);
@@ -105,7 +105,7 @@ class ThreadTeller {
     has_bounds_ = true;
   }
   TimePoint PointOf(uint64_t tsc, const TscInterval& bounds);
-  // What has not been given to any call yet, up to there, is in `executing` where it is that.
+  // Charges all unassigned time up to there; executing time goes to `executing`.
   void Charge(const TimePoint& until, uint32_t executing, uint32_t otherwise);
   bool LiesIn(const ClassSpan& span, const TimePoint& until) const;
   void ChargeInside(const TimePoint& until, TimeClass kind, uint32_t node);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a timeline has of the accounts of times, whatever else it tells.
+// The accounts of times in a timeline.
 #pragma once
 
 #include <functional>
@@ -19,17 +19,18 @@ using TimesOf = std::function<Result<TimeAccounts>()>;
 // Learns what the threads' times were, in a pass of its own. Errors: as AccountFlow's and the
 // decoder's maker's.
 Result<TimeAccounts> AccountTimes(const TimelineSources& sources);
-// Of each flow; null: nothing is known of its time.
+// Returns the account of each flow; null: its times are unknown.
 std::vector<const TimeAccount*> AccountsOf(const std::vector<const ThreadFlow*>& flows,
                                            const TimeAccounts& accounts);
 // Cut to what was asked for.
 TimeSpan LifeOf(const TimeAccount& account, const TimeSpan& wanted);
-// From the first one's begin to the last one's end, likewise. Empty: none of them has a time.
+// Returns the span from the first one's begin to the last one's end. Empty: none of them has a
+// time.
 TimeSpan LivesOf(const std::vector<const TimeAccount*>& accounts, const TimeSpan& wanted);
 // Which of them have a strip: those that live longest.
 std::vector<bool> HaveStrips(const std::vector<const TimeAccount*>& accounts,
                              const TimelineOptions& options);
-// Fills in what the account tells of the thread.
+// Fills in the thread's times from the account.
 void TellTimes(const TimeAccount& account, const TimelineOptions& options, ThreadTimeline& thread);
 
 // Losses by thread, cause and code.

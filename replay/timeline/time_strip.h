@@ -11,7 +11,7 @@
 
 namespace flowback {
 
-// Of a time, what a function had of it.
+// A function's part of a time.
 struct FunctionPart {
   uint32_t function = CallPath::kNoFunction;
   double share = 0;  // 0 to 1
@@ -19,7 +19,7 @@ struct FunctionPart {
 
 class TimeStrip {
  public:
-  // Of [begin, end); without columns it does nothing.
+  // Covers [begin, end); without columns it does nothing.
   TimeStrip(uint64_t begin, uint64_t end, size_t columns)
       : begin_(begin), length_(end - begin), columns_(columns) {}
 
@@ -31,7 +31,7 @@ class TimeStrip {
     else
       AddAcross(begin, end, kind, function, focus);
   }
-  // Of executing, in which each of the functions had a part.
+  // Adds executing time of which each function had a part.
   void AddShared(uint64_t begin, uint64_t end, std::span<const FunctionPart> parts);
   // For times executing that lie one behind the other, from the last one's end up to a time that is
   // not behind this: each to its function, then all of them together.

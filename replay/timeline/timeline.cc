@@ -63,7 +63,7 @@ class TimelineMaker final : public PlayConsumer {
  private:
   // Deeper call paths are cut.
   static constexpr uint32_t kDeepestPath = 1000;
-  // Of each thread, however many there are.
+  // Paths of each thread, however many threads there are.
   static constexpr size_t kLeastPaths = 16;
 
   void TakePaths(ThreadTimeline& thread, uint64_t most_hi);

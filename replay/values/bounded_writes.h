@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Steps that write to memory within bounds, where nothing tells what.
+// Steps that write unknown values to memory within bounds.
 #pragma once
 
 #include <vector>
@@ -9,7 +9,7 @@
 
 namespace flowback::values {
 
-// What is proven of a system call. REQUIRES: a step of kSystemCall.
+// Returns the proven values of a system call. REQUIRES: a step of kSystemCall.
 CallValues CallOf(const ValueGraph& graph, const GraphStep& step,
                   const std::vector<KnownBits>& values);
 

@@ -59,7 +59,7 @@ bool IsNearBranch(const Opcode& opcode) {
          (first == 0xff && (operation == 2 || operation == 4));
 }
 
-// The same of 32-bit code alone: the stack's width of segment registers depends on the processor,
+// Opaque only in 32-bit code: the stack's width of segment registers depends on the processor,
 // PUSHA and POPA move all registers, far transfers and LDS and LES change segments, and a prefix
 // cuts the program counter to 16 bits.
 bool IsOpaqueIn32(const Opcode& opcode) {
@@ -168,7 +168,7 @@ void SetTransfer(const Opcode& opcode, InstructionFacts& facts) {
 }  // namespace
 
 bool InstructionFacts::LeadsTo(uint64_t address) const {
-  // What makes a system call may have no told next: it returns behind itself.
+  // A system call may have no known next address: it returns after itself.
   if (next == 0 && !is_system_call) return false;
   if (next != 0 && next != address && !is_system_call) return false;
   return is_indirect || (falls_through && address == behind) || (target && *target == address);

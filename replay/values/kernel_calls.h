@@ -37,7 +37,7 @@ struct KernelWrites {
   }
 };
 
-// What is proven of a system call.
+// The proven values of a system call.
 struct CallValues {
   static constexpr size_t kArguments = 6;
   KnownBits number{};
@@ -45,8 +45,8 @@ struct CallValues {
   KnownBits result{};
 };
 
-// Anywhere, if what is proven does not bound it. What the kernel writes later is left out: to
-// memory of io_uring, and where a thread that ends has told it to.
+// Anywhere, if what is proven does not bound it. The kernel's later writes are left out: to memory
+// of io_uring, and to addresses that an ending thread registered.
 KernelWrites WritesOf(const CallValues& call, CodeMode mode);
 
 // Whether the call ends its thread alone. The kernel then writes to that thread's header, and to

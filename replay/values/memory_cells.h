@@ -89,12 +89,12 @@ class MemoryCells {
   std::vector<uint32_t> forgets_;  // steps behind which all memory may be different
   std::vector<std::pair<uint32_t, MemoryRange>> parts_;  // behind which a part of it may be
   uint32_t since_ = 0;                                   // the first step behind the last forget
-  PaintedSteps parts_since_;                             // the same of the parts behind that
+  PaintedSteps parts_since_;                             // the same for the parts after that
   size_t states_passed_ = 0;
   bool contradicts_ = false;
 };
 
-// What is proven of a part of a value.
+// Returns the proven bits of a part of a value.
 KnownBits BitsOf(const ValueSlice& slice, const std::vector<KnownBits>& values);
 
 }  // namespace flowback::values

@@ -38,7 +38,7 @@ struct PathInstruction {
 // A point is the number of an instruction: the moment before it executes. The point behind the last
 // instruction is the path's end.
 struct ExecutedPath {
-  // Of the process; what is executed in another mode leaves nothing known.
+  // Mode of the process; after code of another mode nothing is known.
   CodeMode mode = CodeMode::kX86_64;
   std::vector<PathInstruction> instructions{};
   uint64_t end_address = 0;  // of the instruction at the end, which has not executed
@@ -63,7 +63,7 @@ struct KnownState {
 struct Surroundings {
   std::vector<KnownState> states;  // by point
   // Whether only the process writes at the address, and only by the instructions of its threads and
-  // by its system calls. What is not so is not followed. Null: all memory is so.
+  // by its system calls. Other memory is not followed. Null: all memory is so.
   std::function<bool(uint64_t)> is_private;
   // A byte that never changes: code, constants. May be null.
   std::function<std::optional<uint8_t>(uint64_t)> constant;

@@ -87,7 +87,7 @@ struct StoredValue {
   unsigned bytes = 8;               // at most 8
 };
 
-// What of a path wrote to bytes of memory last.
+// The last write of a path to bytes of memory.
 struct LastWrite {
   enum class Kind : uint8_t {
     kNone,    // nothing in the path did
@@ -130,12 +130,12 @@ class ValueHistory {
   // The instructions that gave a register its value, or eight bytes of memory.
   ValueChain WhyRegister(size_t point, uint8_t number) const;
   ValueChain WhyMemory(size_t point, uint64_t address) const;
-  // Who wrote to the value's bytes last before the point; what other threads did does not count.
+  // Returns the last write to the value's bytes before the point, without other threads' writes.
   // `stack_keeps_away`: writes at a stack pointer that is not proven are taken to be elsewhere.
   LastWrite LastWriteTo(size_t point, const StoredValue& wanted, bool stack_keeps_away) const;
-  // Who alone may have written to the bytes from the one point to the other, where something did: a
-  // store, or several of one stay in a function. `is_innocent`: whether the code at an address is
-  // taken to write elsewhere; may be null. kOther: several may have.
+  // Returns the only possible writer to the bytes between the points, if there was one: a store, or
+  // several of one stay in a function. `is_innocent`: whether the code at an address is taken to
+  // write elsewhere; may be null. kOther: several may have.
   LastWrite OnlyWriteTo(size_t from, size_t to, const StoredValue& wanted, bool stack_keeps_away,
                         const std::function<bool(uint64_t)>& is_innocent) const;
 

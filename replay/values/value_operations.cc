@@ -13,8 +13,8 @@ void Add(Values& values, KnownBits& bits, const KnownBits& more) {
   if (!Learn(bits, more)) values.conflict = true;
 }
 
-// Of the result only its own bits are learned, the others are zero; of an operand only those bits
-// that the operation takes into account.
+// Learns only the result's own bits, since the others are zero, and only those operand bits that
+// the operation uses.
 void AddResult(Values& values, const KnownBits& more) {
   Add(values, values.result, more.ZeroExtended(values.bits));
 }
@@ -196,7 +196,7 @@ void RefineSignExtension(Values& values) {
   AddResult(values, SignExtension(values.a, from));
   const uint64_t copies = LowBits(values.bits) & ~LowBits(from - 1);
   KnownBits source = values.result.Masked(LowBits(from));
-  // All bits from the sign on are equal: any of them tells it.
+  // All bits from the sign on are equal: any of them shows it.
   if ((values.result.known & copies) != 0) {
     const uint64_t sign = uint64_t{1} << (from - 1);
     source.known |= sign;

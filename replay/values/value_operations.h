@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What one operation proves: of its result from its operands, and of its operands from its result.
+// Proofs from one operation: its result from its operands, and its operands from its result.
 #pragma once
 
 #include <cstdint>

@@ -13,7 +13,7 @@ namespace {
 
 using pt::IpPayload;
 
-// One packet's words after its name. What it can't read makes the packet wrong.
+// One packet's words after its name. Unreadable words make the packet wrong.
 class Arguments {
  public:
   Arguments(const BehaviourFile& file, Words words) : file_(file), words_(std::move(words)) {}

@@ -3,7 +3,7 @@
 """Commands on a large recording of branch stacks, as whole processes, against perf script's text of it.
 
 The recording is the shared one of a Skylake-SP, its samples many times over, each time later. All
-take turns; what is told is CPU time (user and system) in the median, and the ratio of the medians.
+take turns; the figures are CPU time (user and system) in the median, and the ratio of the medians.
 """
 
 import argparse

@@ -5,7 +5,7 @@
 compare.py --bin BUILD/bin [--runs N] [--recording FILE] [--json FILE] [ROW...]
 
 Rows: warm, plain, cold, disk, flow, cyc, perf-summary, perf-text, threads, memory; all by default.
-What is decoded: big-gzip and big-sqlite3 of the shared recordings, and real programs that are
+Inputs: big-gzip and big-sqlite3 of the shared recordings, and real programs that are
 recorded here, by emulation, into a folder that is removed at the end. --recording FILE: another
 recording of over 100 MB for perf-summary, threads and memory. Counts of instructions are compared
 before any time is taken; where they differ, the row says so instead.

@@ -31,7 +31,7 @@ double Milliseconds(Clock::time_point since) {
   return std::chrono::duration<double, std::milli>(Clock::now() - since).count();
 }
 
-// Of the processor, which other programs on a busy machine do not change.
+// Returns CPU time, which other programs on a busy machine do not change.
 double CpuMilliseconds() { return static_cast<double>(std::clock()) * 1000 / CLOCKS_PER_SEC; }
 
 long PeakMegabytes() {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What is decoded: generated recordings of the shared folder, and real programs recorded here."""
+"""Inputs: generated recordings of the shared folder, and real programs recorded here."""
 import pathlib
 import random
 import shlex

@@ -16,7 +16,7 @@ class Skip(Exception):
 
 
 class Differ(Exception):
-    """The sides do not tell the same; times would compare nothing."""
+    """The sides do not agree; times would compare nothing."""
 
 
 @dataclasses.dataclass

@@ -43,7 +43,7 @@ class LeastTimes {
   std::vector<Clock::duration> times_;
 };
 
-// What is done with each batch.
+// The use of each batch.
 enum class Use { kBatches, kSteps, kStepTimes };
 constexpr struct {
   const char* name;

@@ -16,7 +16,7 @@ std::string BytesOf(const T& value) {
 
 // zstd, in blocks that repeat one byte: four bytes for 128 KB.
 std::string ZstdOfZeros(uint64_t size) {
-  std::string frame("\x28\xb5\x2f\xfd\x00\x38", 6);  // magic; no size told; a window of 128 KB
+  std::string frame("\x28\xb5\x2f\xfd\x00\x38", 6);  // magic; without a size; a window of 128 KB
   constexpr uint64_t kBlock = 1 << 17;
   constexpr uint32_t kRepeats = 1;
   for (uint64_t left = size; left != 0;) {

@@ -46,7 +46,7 @@ HostileKind Records(const char* name, uint64_t count, size_t per_byte, Fill fill
   return {name, make, per_byte};
 }
 
-// Of one type, each the header alone.
+// Records of one type, each the header alone.
 HostileKind Headers(const char* name, uint32_t type) {
   return Records(name, 1'000'000, 2,
                  [=](PerfDataBuilder& file, uint64_t) { file.Record(type, 0, FieldWriter()); });

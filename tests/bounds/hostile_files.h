@@ -25,7 +25,7 @@ inline constexpr size_t kFreeMib = 160;
 
 // perf.data files: records as small as they can be, and as many. hostile_files.cc.
 std::vector<HostileKind> RecordKinds();
-// The same of samples that tell of calls and of nothing else.
+// Kinds with samples of calls and nothing else.
 std::vector<HostileKind> CallSampleKinds();
 // Raw packets: runs of one kind, `size` bytes long. hostile_trace.cc.
 std::vector<HostileKind> TraceKinds(size_t size = size_t{2} << 20);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Names that a recorded program wrote down, and the index that tells of them: neither is ours.
+// Names that a recorded program wrote down, and their index: neither is ours.
 #include "replay/symbols/jit_names.h"
 
 #include <gtest/gtest.h>
@@ -83,7 +83,7 @@ TEST(JitNames, DumpsCutAnywhere) {
   }
 }
 
-// Lines of two files, the second one's name told by reference; then the function.
+// Lines of two files, the second one's name given by reference; then the function.
 TEST(JitNames, LinesCutAndChangedAnywhere) {
   std::string dump;
   for (const uint32_t word : {0x4a695444u, 1u, 40u, 62u, 0u, 7u, 0u, 0u, 0u, 0u}) Put(dump, word);
@@ -127,7 +127,7 @@ TEST(JitNames, LinesCutAndChangedAnywhere) {
     }
 }
 
-// A name of each byte, each over all names before it, for a page that was told a hundred times.
+// A name of each byte, each over all names before it, for a page that was recorded a hundred times.
 TEST(JitNames, OfEachByteOfManyPages) {
   const ScratchFolder folder;
   std::string map;

@@ -15,7 +15,7 @@ namespace {
 // One walk over three NOPs, up to a SYSCALL.
 constexpr char kCode[] = "\x90\x90\x90\x0f\x05";
 
-// A trace from `begin` up to the SYSCALL, of which that command tells.
+// Runs a command on a trace from `begin` up to the SYSCALL.
 ProgramResult Tell(const HostileElf& elf, uint64_t begin, std::vector<std::string> words,
                    size_t memory_mib) {
   const ScratchFolder folder;
@@ -99,7 +99,7 @@ bool IsHarmless(const std::string& text) {
 }
 
 // A trace of one instruction, in a function whose name is 60 KB of what terminals, JSON and pages
-// are ruled by: what tells of calls tells it, harmlessly.
+// are ruled by: commands that print calls print it harmlessly.
 TEST(Names, OfSixtyKilobytesInATraceOfOneInstruction) {
   HostileElf elf = WithCode();
   std::string name;

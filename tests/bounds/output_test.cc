@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What is printed is in proportion to what was recorded, and no number in it has wrapped round.
+// The output is in proportion to the recording, and no number in it has wrapped round.
 #include <gtest/gtest.h>
 
 #include "capture/formats/perf_layout.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The same of AArch64's code, whose instructions have one size.
+// The same tests for AArch64's code, whose instructions have one size.
 #include <gtest/gtest.h>
 
 #include <string>

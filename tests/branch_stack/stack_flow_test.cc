@@ -77,7 +77,7 @@ TEST_F(Stacks, EachContradictionIsALossWithItsReason) {
   }
 }
 
-// Of a compare that was fused with its branch some hardware names the compare.
+// Some hardware names the compare that was fused with a branch.
 TEST_F(Stacks, ACompareStandsForTheBranchBehindItWhereTheUnitSaysSo) {
   Add({Branch(0x1003, 0x1000), Branch(0x1000, 0x1000), Branch(0x1006, 0x1010)});
   EXPECT_EQ(Flow(),
@@ -268,7 +268,7 @@ TEST_F(Stacks, FactsAreTheBranchs) {
   EXPECT_EQ(facts, (std::vector<BranchFacts>{{}, {}, record.facts()}));
 }
 
-// Of 32-bit images the code is read as theirs: 40 is a prefix in 64-bit code, and no instruction.
+// The code of 32-bit images is read as such: 40 is a prefix in 64-bit code, and no instruction.
 TEST_F(Stacks, CodeOf32BitImages) {
   static constexpr uint8_t kNarrow[] = {0x40, 0x40, 0xeb, 0xfc};  // inc eax ; inc eax ; jmp
   auto section = std::make_shared<CodeSection>("narrow", 0, Bytes(kNarrow, sizeof kNarrow), nullptr,
@@ -312,7 +312,7 @@ TEST_F(Stacks, WhatIsKnownByHeartIsOfItsKind) {
   ExpectAccount(5, 0, 1);
 }
 
-// What is told in order: branches that were taken, and what comes between.
+// The delivered items in order: taken branches, and the items between.
 class Taken final : public ExecutionConsumer {
  public:
   void OnBlock(const BlockRun& run) override {
@@ -347,7 +347,7 @@ class Taken final : public ExecutionConsumer {
   std::map<uint32_t, std::pair<uint64_t, uint64_t>> numbers_;
 };
 
-// The totals of the flow as it is told block by block, without what the decoder knows by heart.
+// The totals of the flow block by block, without the decoder's memo.
 Result<FlowSummary> AddedUp(const DecodeInput& input) {
   class Plain final : public Decoder {
    public:

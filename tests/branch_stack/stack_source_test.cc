@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a stream of branch stacks tells without the code.
+// Facts of a stream of branch stacks that need no code.
 #include <gtest/gtest.h>
 
 #include "decode/stream_index.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What is written into a bundle is what is read from it, by us and by what reads archives.
+// A bundle's content is read back as written, by us and by archive readers.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -177,7 +177,7 @@ TEST_F(UnpackedBundleTest, GoesFromTheCacheWhenNobodyUsesIt) {
   }
 }
 
-// What was unpacked, and packed again by tar, may be in another order, has folders, and no frames.
+// A bundle that tar packed again may be in another order, has folders, and no frames.
 TEST_F(UnpackedBundleTest, MayBePackedByAnotherProgram) {
   const std::string manifest = ManifestJson({.made_by = "a test",
                                              .input = "perf.data",
@@ -214,7 +214,7 @@ TEST_F(UnpackedBundleTest, HasHoles) {
   EXPECT_TRUE(content.starts_with("begin"));
 }
 
-// What was taken out of the cache by hand is unpacked again.
+// A member removed from the cache by hand is unpacked again.
 TEST_F(UnpackedBundleTest, IsWholeInTheCacheOrUnpackedAgain) {
   const std::string path = Write("it", Bundled(SomeMembers()));
   const UnpackPlace place{.cache = folder_ / "cache", .cache_bytes = 1 << 20};

@@ -139,7 +139,7 @@ std::vector<uint8_t> SmallBundle() {
   return out;
 }
 
-// What was read is a beginning of what there is.
+// The read part is a beginning of the whole.
 void ExpectABeginning(const ReadMembers& part, const ReadMembers& whole, size_t at) {
   ASSERT_LE(part.order.size(), whole.order.size()) << at;
   for (size_t i = 0; i < part.order.size(); ++i) {
@@ -165,7 +165,7 @@ TEST(HostileBundle, IsReadUpToWhereItWasCut) {
     told += damage->has_value() ? 1 : 0;
     if (*damage) EXPECT_FALSE((*damage)->remedy().empty());
     ExpectABeginning(part, whole, size);
-    // Only the seek table may be lacking where nothing is said.
+    // Without a message, only the seek table may be missing.
     if (!*damage) EXPECT_TRUE(part.order == whole.order) << size;
   }
   EXPECT_GT(told, bundle.size() / 2);
@@ -180,8 +180,8 @@ TEST(HostileBundle, IsReadUpToWhereItIsDamaged) {
     damaged[at] ^= 0x41;
     ReadMembers part;
     const auto damage = ReadBundle(damaged, "it", part);
-    // The checksum of a frame comes at its end, and what the frame had has been told by then: so
-    // only the last member's content may be wrong, and only where damage is told.
+    // The checksum of a frame comes at its end, and its content has been delivered by then: so only
+    // the last member's content may be wrong, and only with a report of damage.
     if (!damage) continue;
     if (*damage) part.order.resize(part.order.empty() ? 0 : part.order.size() - 1);
     ExpectABeginning(part, whole, at);

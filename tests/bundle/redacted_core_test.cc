@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What of a core dump is left when it is redacted: a real one, and damaged ones.
+// The rest of a redacted core dump: a real one, and damaged ones.
 #include "replay/session/redacted_core.h"
 
 #include <gtest/gtest.h>

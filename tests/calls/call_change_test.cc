@@ -69,7 +69,7 @@ TEST(CallChange, AReturnElsewhereIsUnusual) {
   EXPECT_FALSE(change.usual);
 }
 
-// Of calls that were open before only the innermost that stays can have been replaced.
+// Among calls that were open before, only the innermost remaining one can have been replaced.
 TEST(CallChange, WhatWasReplacedMayReturn) {
   CallChange change;
   change.Replace();

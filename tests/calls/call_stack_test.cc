@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Calls and returns as a flow makes them, told as one line of words each.
+// Calls and returns as a flow makes them, as one line of words each.
 #include "flowback/replay/call_stack.h"
 
 #include <gtest/gtest.h>
@@ -385,7 +385,8 @@ TEST_F(CallStackTest, ExecReplacesTheProgram) {
             "0+a running; 1+b; 2[syscall]; 1-b replaced 1; 0-a replaced 2; 0+f running");
 }
 
-// The new program has the same libraries at the same addresses; the recording's records tell.
+// The new program has the same libraries at the same addresses; the recording's records show the
+// exec.
 TEST_F(CallStackTest, ExecOfAProgramWithTheSameMappings) {
   stack_.LookForExec([](uint64_t begin, uint64_t end) { return begin <= 3 && 3 <= end; });
   CallAt(0xa00, 0xb00);
@@ -475,7 +476,7 @@ TEST(CallTimes, HaveTheBoundsOfTheirInstructions) {
   block(0xb00, InstructionClass::kFarCall, BlockExit::kStopped, 0, 200);
   block(0xb08, InstructionClass::kReturn, BlockExit::kTaken, 0xa08, 300);
   DataLoss loss;
-  loss.tsc = 290;  // told by an earlier packet than the estimate of what came before the loss
+  loss.tsc = 290;  // from an earlier packet than the estimate of what came before the loss
   stack.OnLoss(loss);
   EXPECT_EQ(bounds.text, "+90<100<110 +95<100<110 [195<200<210 -295<300<310 -295<300<0");
 }

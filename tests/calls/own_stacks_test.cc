@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A program tells its stacks while it is recorded (programs/own_stacks.cc). What is told of its
+// A program prints its stacks while it is recorded (programs/own_stacks.cc). The stacks from its
 // flow at each of those moments must be the same, frame by frame; for a copy without symbols, too.
 #include <gtest/gtest.h>
 
@@ -76,7 +76,7 @@ class Finder final : public PlayConsumer {
   uint64_t instructions_ = 0;
 };
 
-// As the program tells it: behind a handler comes the code that it returns to.
+// As the program prints it: after a handler comes the code that it returns to.
 Addresses CallersOf(const ThreadStack& stack, bool with_guesses) {
   Addresses addresses;
   for (size_t i = 0; i < stack.frames.size(); ++i) {
@@ -151,7 +151,7 @@ class Cut final : public PlayConsumer {
 
 class OwnStacks : public testing::TestWithParam<std::tuple<const char*, const char*>> {
  protected:
-  // Plays the recording's threads against what was told.
+  // Plays the recording's threads and compares them with the printed stacks.
   void Compare(const std::string& file, const Told& told);
   // The same where the flow from `begin` to `end` is missing: fewer frames may be known, no others.
   void CompareCut(const ThreadFlow& flow, Player& player, FunctionFinder& functions,
@@ -276,7 +276,7 @@ TEST_P(OwnStacks, AreWhatTheProgramTells) {
   for (const auto& [tid, each] : told.notes) notes += each.size();
   EXPECT_EQ(compared_, notes);
   EXPECT_GT(compared_, 0u);
-  // Where nothing tells which of several stacks it was, that is said; seldom more.
+  // Only if it is unknown which of several stacks it was, a frame is marked; seldom more.
   EXPECT_LE(known_behind_, whole_behind_);
   const bool fibres = std::string_view(what).contains("fibres");
   EXPECT_LE(guessed_, fibres ? compared_ / 2 : 0);

@@ -114,7 +114,7 @@ TEST_F(SampledStacks, KernelFirstThenTheUserWhoCalledIt) {
             "kffffffff81000010 k+ffffffff81000110 1060 +1045");
 }
 
-// Where the user's code stood when the kernel took over, only a callchain tells.
+// Where the user's code stood when the kernel took over, only a callchain shows.
 TEST_F(SampledStacks, OfAnIpInTheKernelTheUsersPlaceIsNotKnown) {
   CallSample sample = Calls(kKernelPlace, {kGToH});
   EXPECT_EQ(TextOf(sample), "kffffffff81000010 0 1045/1040");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A model of calls that is made anew from bytes again and again tells what one tells that is not:
+// A model of calls that is made anew from bytes again and again gives the same as one that is not:
 // on any flow, and on fibres that yield in any order, which is guessed and put right.
 #include <gtest/gtest.h>
 
@@ -42,7 +42,7 @@ class NumberedFunctions final : public FunctionFinder {
   const uint64_t first_;
 };
 
-// All that is told, as numbers.
+// The whole output, as numbers.
 class Notes final : public CallListener {
  public:
   std::vector<uint64_t> told;
@@ -271,7 +271,7 @@ TEST_F(StackBytes, WhatWasInheritedGoesOn) {
   EXPECT_EQ(stays_.calls().size(), 2u);
 }
 
-// Of deep stacks what has not changed need not be kept twice.
+// The unchanged part of deep stacks need not be kept twice.
 TEST_F(StackBytes, BeginWithWhatHasNotChanged) {
   for (int i = 0; i < 1000; ++i) CallAt(0x110, 0x100);
   const std::vector<uint8_t> before = CallStackArchive::ToBytes(stays_, names_);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Holds what kept stacks tell against playing each thread from its begin.
+// Compares kept stacks with playing each thread from its begin.
 #pragma once
 
 #include <cstdint>

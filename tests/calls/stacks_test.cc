@@ -223,7 +223,7 @@ TEST_F(Stacks, AFunctionsBeginIsANewStack) {
   EXPECT_EQ(Open(), Calls{0x200});
 }
 
-// Of several calls of a function the flow goes on in the one that took the address.
+// Among several calls of a function the flow goes on in the one that took the address.
 TEST_F(Stacks, ALeapToASavedPlaceIsTheCallThatSavedIt) {
   CallAt(0x100, kTaking);
   Take();

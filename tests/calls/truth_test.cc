@@ -98,7 +98,7 @@ class Sums final : public CallListener, public ExecutionConsumer {
   std::map<CallExit, uint64_t> exits;
   std::set<std::string> through_stubs;  // their instructions include the stubs'
   uint64_t total = 0;
-  FlowDigest log;  // of everything told
+  FlowDigest log;  // of the whole flow
 
  private:
   void Log(std::initializer_list<uint64_t> numbers) {
@@ -110,7 +110,7 @@ class Sums final : public CallListener, public ExecutionConsumer {
   const bool takes_batches_;
   CallStack stack_{functions_, *this};
   std::vector<uint64_t> open_;
-  std::map<uint32_t, std::vector<uint64_t>> left_;  // the same of other stacks
+  std::map<uint32_t, std::vector<uint64_t>> left_;  // the same for other stacks
   uint32_t on_ = 0;
 };
 

@@ -134,7 +134,7 @@ TEST(BrstackText, TheKernelIsRecordedWhereSomethingLedIntoIt) {
   EXPECT_NE(BranchStackConfigOf(ReadText(out + in).config).levels.kernel, false);
 }
 
-// A mapping holds for the stacks behind it, and the order is no time that is told.
+// A mapping holds for the stacks behind it, and the order is no time.
 TEST(BrstackText, LinesAreInTheirOrder) {
   const Recording recording = ReadText(
       "PERF_RECORD_MMAP2 42/42: [0x400000(0x1000) @ 0 08:04 1 2]: r-xp /a\n"

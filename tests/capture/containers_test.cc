@@ -44,7 +44,7 @@ FileBytes Cut(const FileBytes& whole, size_t size) {
   return {whole.begin(), whole.begin() + static_cast<ptrdiff_t>(size)};
 }
 
-// What precedes the cut is kept; the cut is said, or the header was cut and nothing can be read.
+// The part before the cut is kept, with a warning, unless the header was cut.
 void ExpectCutsAreSaid(const FileBytes& whole, size_t first) {
   const Recording complete = Read(whole);
   EXPECT_TRUE(complete.warnings.empty());

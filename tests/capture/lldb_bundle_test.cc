@@ -241,7 +241,7 @@ TEST_F(OwnBundle, OfAnotherVendorsProcessor) {
   EXPECT_TRUE(of("unknown"));  // as LLDB writes it where it does not know
 }
 
-// Whoever names a JSON file means a bundle's description, and is told how one begins.
+// A JSON file is taken for a bundle's description, and the message says how one begins.
 TEST_F(OwnBundle, JsonThatIsNoBundle) {
   for (const std::string text : {R"({"cpuInfo": {}})", R"({"type": "arm-etm"})", " {}",
                                  "\xef\xbb\xbf{\"type\": \"intel-pt\"}"}) {

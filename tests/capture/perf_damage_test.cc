@@ -189,7 +189,7 @@ TEST(PerfDamage, PieceWithALyingOffsetKeepsItsPlace) {
   EXPECT_EQ(recording.streams[0].gaps[0].offset, 8u);
 }
 
-// The AUX records tell where the data ends when its size goes past the section: what follows are
+// The AUX records show where the data ends when its size goes past the section: what follows are
 // other records, not trace.
 TEST(PerfDamage, AuxSizeThatLiesIsBoundedByTheAuxRecords) {
   const PerfDataBuilder file = FileWithAuxRecords(0, 24, 24);

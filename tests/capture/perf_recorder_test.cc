@@ -113,7 +113,7 @@ TEST_F(PerfRecorder, DirectoryOfThreads) {
   EXPECT_EQ(Count(recording, "unknown"), 0u);
 }
 
-// perf prints what the tracepoint says; we tell the same from the same bytes.
+// perf prints the tracepoint's fields; we read the same from the same bytes.
 TEST_F(PerfRecorder, SchedSwitch) {
   // A busy machine fills the usual buffers before perf gets its turn.
   FLOWBACK_NEEDS_PERF(Record("-a -m 8M -e sched:sched_switch", "sleep 0.1"));

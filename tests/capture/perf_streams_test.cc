@@ -248,7 +248,7 @@ TEST(PerfStreams, AuxRecordDirectlyBeforeThePieceItEndsBelongsThere) {
   EXPECT_EQ(recording.streams.at(1).gaps.size(), 1u);
 }
 
-// perf names the first thread it was told to trace for a per-CPU buffer too.
+// perf names the first traced thread for a per-CPU buffer too.
 TEST(PerfStreams, PerCpuBufferOfASingleThread) {
   PerfDataBuilder file = PerfDataBuilder::WithIntelPt();
   file.Comm(42, 42, "a", true, OnCpu(1));

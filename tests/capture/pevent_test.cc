@@ -115,7 +115,7 @@ TEST_F(Pevent, MissingFile) {
   EXPECT_FALSE(recording.error().remedy().empty());
 }
 
-// Whose trace a raw stream is.
+// The owner of a raw stream.
 class RawOwner : public Pevent {
  protected:
   static constexpr uint32_t kIdentifier = 9;

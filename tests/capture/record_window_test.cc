@@ -25,7 +25,7 @@ using support::PerfDataBuilder;
 using support::TemporaryFolder;
 using Data = std::vector<uint8_t>;
 
-// What a reader tells of a file, with what the records' bytes are.
+// A reader's records of a file, with the records' bytes.
 struct Told {
   uint32_t type = 0;
   uint64_t offset = 0;

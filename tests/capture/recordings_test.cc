@@ -236,7 +236,7 @@ struct KnownStacks {
   uint64_t samples;  // that have branches
   uint64_t empty;
   uint64_t records;
-  uint64_t wrong;  // predicted, as far as it is told
+  uint64_t wrong;  // predicted, if known
   uint64_t right;
 };
 

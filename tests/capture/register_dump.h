@@ -52,7 +52,7 @@ inline std::string ErrorOf(const std::string& text) {
   return recording ? "" : recording.error().message();
 }
 
-// Of the only stream, in program order: the oldest first.
+// Returns the records of the only stream, in program order: the oldest first.
 inline std::vector<BranchRecord> RecordsIn(const Recording& recording) {
   std::vector<BranchRecord> records;
   if (recording.streams.size() != 1) return records;
@@ -82,7 +82,7 @@ class Random {
   explicit Random(uint64_t seed) : engine_(seed) {}
   uint64_t Below(uint64_t end) { return engine_() % end; }
   bool Coin() { return Below(2) == 1; }
-  // Of a program or a kernel, as wide as processors have them; never 0.
+  // Returns an address of a program or a kernel, as wide as processors have them; never 0.
   uint64_t Address(unsigned bits) {
     const uint64_t low = (engine_() & ((uint64_t{1} << (bits - 1)) - 1)) | 1;
     return Coin() ? low : low | ~((uint64_t{1} << (bits - 1)) - 1);

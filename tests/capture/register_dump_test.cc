@@ -37,7 +37,7 @@ TEST(RegisterDump, BrbeSettings) {
   EXPECT_TRUE(BranchStackConfigOf(read(0x1b, 0x1a, 0x10000).config).all_kinds) << "none left out";
 }
 
-// LASTFAILED: control came from where nobody tells.
+// LASTFAILED: control came from an unknown place.
 TEST(RegisterDump, AFailedTransactionCutsTheStack) {
   DumpText text("brbe");
   for (unsigned i = 0; i < 3; ++i)

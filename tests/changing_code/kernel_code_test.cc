@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Kernel code: from a copy of the kernel's memory, with the changes that records tell of.
+// Kernel code: from a copy of the kernel's memory, with the changes in the records.
 #include "decode/code/kernel_code.h"
 
 #include <elf.h>
@@ -379,7 +379,7 @@ TEST_F(KernelSourceTest, GivenFilesOfAnotherStartAreErrors) {
       << message;
 }
 
-// Who may not read the kernel's memory, or looks elsewhere, may still know its symbols.
+// A user who may not read the kernel's memory, or looks elsewhere, may still know its symbols.
 TEST_F(KernelSourceTest, NamesWithoutCode) {
   RecordPlace(kText);
   SaveSymbols(
@@ -432,7 +432,7 @@ TEST_F(KernelSourceTest, GivenCopyOfAnotherKernelIsAnError) {
 
 TEST_F(KernelSourceTest, WithoutMapsAllOfTheCopyIsTaken) {
   flow_.recording.sideband.clear();
-  flow_.recording.levels.kernel = false;  // raw streams do not tell
+  flow_.recording.levels.kernel = false;  // raw streams do not say
   flow_.search.kcore = flow_.Save("copy", Kcore(TextWith(kNop5)));
   EXPECT_EQ(ByteAt(Load(), kText + 0x20), 0x90);
 }

@@ -84,7 +84,7 @@ std::vector<Segment> CodeOf(const std::vector<uint8_t>& file) {
 
 class AArch64Program : public testing::Test {
  protected:
-  // False: the tools refused; the reason is told.
+  // False: the tools refused, with a printed reason.
   bool MakeAndLog() {
     program_ = folder_.File("root/program");
     fs::create_directories(folder_.File("root"));
@@ -391,8 +391,8 @@ int main(void) {
             "-> After\n<- After\n");
 }
 
-// Of an AArch64 machine: what its code is, the machine's name tells; a program for another one is
-// not taken for what ran.
+// A recording of an AArch64 machine: the machine's name shows its code; a program for another
+// machine did not run.
 class AArch64Recording : public testing::Test {
  protected:
   // A record of each: 400000 b 400000.

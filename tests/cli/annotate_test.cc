@@ -81,7 +81,7 @@ TEST(AnnotateText, ShowsTheFunctionsThatFit) {
   EXPECT_EQ(run("/(/").status, 2) << "no regular expression";
 }
 
-// One block each time, of which the hardware tells the cycles.
+// One block each time, with cycles from the hardware.
 TEST(AnnotateText, CyclesOfBlocksThatAreALineByThemselves) {
   FLOWBACK_NEEDS_TRACES();
   const std::string folder = golden::TracesFolder() / "branch-stack/simpleperf-lbr";

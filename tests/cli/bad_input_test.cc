@@ -28,7 +28,7 @@ ProgramResult TryIt(const std::vector<std::string>& words) {
   return result;
 }
 
-// `flowback: ...FILE...` and a line that tells what to do.
+// `flowback: ...FILE...` and a line with the remedy.
 void ExpectMessage(const ProgramResult& result, const std::string& file, int status) {
   EXPECT_EQ(result.status, status) << result.err;
   EXPECT_TRUE(result.err.starts_with("flowback: ")) << result.err;
@@ -131,7 +131,7 @@ TEST_F(BadInput, CutInsideTheHeader) {
   ExpectMessage(TryIt({"decode", file}), file, 8);
 }
 
-// The AUX data lies behind the cut: nothing is left to decode, and that is said.
+// The AUX data lies behind the cut: nothing is left to decode, and a message says so.
 TEST_F(BadInput, CutInsideARecord) {
   FLOWBACK_NEEDS_TRACES();
   const std::string file = folder_.Write("cut", ControlFlow().substr(0, 0x1262));

@@ -50,7 +50,7 @@ TEST(Bomb, IsRefusedInLittleMemory) {
   }
 }
 
-// What was read before the records that are too many is told, and that it is not all.
+// The part before the excess records is printed, with a message that it is not all.
 TEST(Bomb, KeepsWhatWasReadBefore) {
   const ScratchFolder folder;
   const FileBytes throttle = {5, 0, 0, 0, 0, 0, 8, 0};

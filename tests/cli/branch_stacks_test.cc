@@ -201,8 +201,8 @@ TEST_P(BranchStacks, BranchesAreRanked) {
 TEST_P(BranchStacks, ProfilesForCompilersAreThoseOfOtherTools) {
   FLOWBACK_NEEDS_TRACES();
   const std::map<std::string, std::vector<std::string>> expected = {
-      // `simpleperf inject`: addresses of samples apart, which branch stacks do not tell. It drops
-      // the range to which the kernel returned (1948); the table beside the recording has that.
+      // `simpleperf inject`: without addresses of samples, which branch stacks lack. It drops the
+      // range to which the kernel returned (1948); the table beside the recording has that.
       {"SimpleperfLbr",
        {"1910-191b:31", "1940-194d:341", "1948-194d:1", "191b->1910:32", "194d->1940:353"}},
       // llvm-profgen 19, of a file whose first page is at 400000.
@@ -249,8 +249,8 @@ TEST_P(BranchStacks, BrstackTextIsTheSameOnAnyNumberOfCores) {
   EXPECT_EQ(Run({"export", "--to", "brstack", "--threads", "3", "--window", "1"}).out, one);
 }
 
-// perf's text of a recording tells the same flow as the recording. One that perf refuses, because a
-// newer one wrote it, is left out.
+// perf's text of a recording has the same flow as the recording. A recording that perf refuses,
+// because a newer one wrote it, is left out.
 TEST_P(BranchStacks, PerfsTextOfItTellsTheSame) {
   FLOWBACK_NEEDS_TRACES();
   const std::string text = PerfsText();
@@ -372,7 +372,7 @@ TEST(ExportToLlvm, IsReadByLlvmProfgen) {
     EXPECT_TRUE(text.contains(function)) << text;
 }
 
-// Of all branches, as Intel PT tells them: by branch they are as many as the summary has in all.
+// All branches, from Intel PT: by branch they are as many as the summary has in all.
 TEST(BranchesOfAllFlow, AddUpToTheSummary) {
   FLOWBACK_NEEDS_TRACES();
   const fs::path generated = golden::TracesFolder() / "generated";

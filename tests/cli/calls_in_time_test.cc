@@ -45,7 +45,7 @@ Listing Parse(const std::string& text) {
   return listing;
 }
 
-// What of a thread's whole listing is expected of a span.
+// The part of a thread's whole listing that a span must have.
 struct Expected {
   std::vector<std::string> callers;  // the calls that had begun and not ended
   std::vector<std::string> lines;

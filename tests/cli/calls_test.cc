@@ -193,7 +193,7 @@ TEST(Calls, TimesOffTheCpu) {
   EXPECT_FALSE(Calls("spin-cyc", {"--min-duration", "1000s"}).out.contains("[off-cpu]"));
 }
 
-// Those that the listing of events has, each in the call that was entered last and not left.
+// The values in the listing of events, each in the call that was entered last and not left.
 TEST(Calls, ValuesOfPtwriteStandInTheirCalls) {
   FLOWBACK_NEEDS_TRACES();
   const auto folder = golden::TracesFolder() / "generated";

@@ -48,7 +48,7 @@ TEST(CodeSources, InfoTellsWhereEachImageWasReadFrom) {
   EXPECT_NE(text.out.find("as it was when the core dump was written"), std::string::npos);
 }
 
-// The recording has no build-id of the program: only the trace can tell that this is another one.
+// The recording has no build-id of the program: only the trace shows that this is another one.
 TEST(CodeSources, ContradictionsNameTheLikelyWrongImage) {
   FLOWBACK_NEEDS_TRACES();
   const std::string wrong = Traces("hase-2018-04-04/loopy");
@@ -144,7 +144,7 @@ TEST(CodeSources, UnreadableFiles) {
   }
 }
 
-// What is wrong with the words of an option is wrong usage, told before anything is read.
+// Bad words of an option are wrong usage, reported before anything is read.
 void ExpectRefused(const std::vector<std::string>& option, const std::string& message) {
   const ScratchFolder scratch;
   std::vector<std::string> words = {"decode", "--raw-pt",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a shell is told that completes functions' names (tests/install/typed.py presses TAB).
+// Answers to a shell that completes functions' names (tests/install/typed.py presses TAB).
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -46,7 +46,7 @@ TEST_F(CompletionTest, OffersAsManyAsOneCanRead) {
     ASSERT_EQ(names.size(), 200u) << command;
     EXPECT_EQ(names.front(), "many_000");
     EXPECT_EQ(names[1], "many_001");
-    // What all begin with is what these begin with.
+    // The common prefix of all is that of these.
     EXPECT_EQ(names.back(), "many_299");
   }
 }

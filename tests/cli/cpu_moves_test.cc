@@ -40,7 +40,7 @@ constexpr uint32_t kAuxtrace = 71;
 
 std::string Text(const FileBytes& bytes) { return {bytes.begin(), bytes.end()}; }
 
-// Which records tell of moves.
+// Which records contain moves.
 enum class Switches : uint8_t { kNone, kStarts, kAll, kSome };
 
 // The file that perf would have written, and how to read it.
@@ -138,7 +138,7 @@ std::vector<std::string> CallsOf(const std::string& text) {
   return calls;
 }
 
-// Where a CPU does not tell the time when it is made to trace, nothing else in a pause tells it.
+// If a CPU does not write the time when it begins to trace, nothing else in a pause has it.
 testing::GeneratorOptions Options(uint64_t seed, TimeTold told = TimeTold::kAhead) {
   return {.seed = seed,
           .instructions = 20'000,
@@ -206,7 +206,7 @@ TEST_P(CpuMoves, AreTakenInTheOrderOfTime) {
     Recorded moved(stream);
     moved.Write(trace, switches);
     ExpectTheTruth(moved);
-    // Without switch records nobody can tell that it was off its CPUs.
+    // Without switch records its time off the CPUs is unknown.
     if (switches <= Switches::kStarts) {
       EXPECT_TRUE(moved.Run({"info"}).out.contains("no time off-CPU"));
     }
@@ -218,7 +218,7 @@ INSTANTIATE_TEST_SUITE_P(Seeds, CpuMoves,
                                             ::testing::Values(TimeTold::kAhead,
                                                               TimeTold::kBehind)));
 
-// Nothing tells which part was first: no thread's program order is made up.
+// The first part is unknown: no thread's program order is made up.
 TEST(CpuMovesWithoutTime, AreNotOrdered) {
   const testing::GeneratedStream stream = testing::GenerateStream(Options(3));
   Recorded moved(stream);
@@ -236,7 +236,7 @@ TEST(CpuMovesWithoutTime, AreNotOrdered) {
   EXPECT_EQ(count, stream.truth.digest.count);
 }
 
-// Who of two threads ran where is not told.
+// The records do not say which of two threads ran where.
 TEST(CpuMovesOfTwoThreads, AreNobodysWithoutRecords) {
   const testing::GeneratedStream stream = testing::GenerateStream(Options(1));
   Recorded moved(stream);
@@ -246,7 +246,7 @@ TEST(CpuMovesOfTwoThreads, AreNobodysWithoutRecords) {
   EXPECT_TRUE(digest.err.contains("2 x thread not known")) << digest.err;
 }
 
-// A shared recording, whose digest an independent generator tells, and perf's order of it.
+// A shared recording, whose digest an independent generator wrote, and perf's order of it.
 TEST(CpuMovesOfARecording, AreTakenInPerfsOrder) {
   FLOWBACK_NEEDS_TRACES();
   const auto generated = golden::TracesFolder() / "generated";
@@ -298,7 +298,7 @@ TEST(CpuMovesOfARecording, AreTakenInPerfsOrder) {
   const std::string ours =
       RunFlowback({"decode", moved, "--symfs", symfs, "-F", "time,ip", "--no-cache"}).out;
   EXPECT_EQ(StepsBack(ours, 0), 0);
-  // Without switch records nobody can tell that it was off its CPUs.
+  // Without switch records its time off the CPUs is unknown.
   const ProgramResult info = RunFlowback({"info", moved, "--symfs", symfs, "--no-cache"});
   EXPECT_TRUE(info.out.contains("executing + kernel = lifetime (no time off-CPU")) << info.out;
   FLOWBACK_NEEDS_HOST(host::Trait::kPerf);

@@ -185,7 +185,7 @@ TEST_F(CutInput, RecordingsWhileTheyAreListed) {
   Try({"decode", "--no-cache", "--json", "-F", "ip"}, recording_, 0);
 }
 
-// What is behind the end on its page reads as zeros, and nobody is told.
+// Bytes after the end on its page read as zeros, without any notice.
 TEST_F(CutInput, ByLessThanAPage) {
   Try({"decode", "--no-cache", "-F", "ip"}, recording_, fs::file_size(recording_) - 1);
 }
@@ -198,7 +198,7 @@ TEST_F(CutInput, Images) {
       Try({"decode", "--no-cache", "--as", kind, "--threads", threads}, image, 4096);
 }
 
-// Sums are told whole or not at all.
+// Sums are printed whole or not at all.
 TEST_F(CutInput, RecordingsWhileTheyAreSummed) {
   const std::string content = ReadFile(recording_);
   for (const std::vector<std::string>& command :

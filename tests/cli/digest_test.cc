@@ -122,7 +122,7 @@ TEST(DigestOfBundle, ProcessesHaveTheirOwnCodeAtOneAddress) {
       << info.out;
 }
 
-// The recording ends with the last packet that tells the time, which need not be a TSC.
+// The recording ends with the last packet with the time, which need not be a TSC.
 TEST(Time, AHundredPerCentIsAll) {
   FLOWBACK_NEEDS_TRACES();
   std::vector<std::string> words = DigestWords("hello");
@@ -153,7 +153,7 @@ TEST(Time, BytesAreOfWholeStreams) {
   EXPECT_FALSE(RunFlowback({"info", "--help"}).out.contains("--time "));
 }
 
-// An empty listing tells neither that nothing ran then, nor when something did.
+// An empty listing shows neither that nothing ran then, nor when something did.
 TEST(Time, OfNothingNamesTheTimesOfTheTrace) {
   FLOWBACK_NEEDS_TRACES();
   const std::filesystem::path folder = golden::TracesFolder() / "generated";

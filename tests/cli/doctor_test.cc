@@ -131,7 +131,7 @@ TEST(Doctor, VirtualMachineWithoutPmu) {
   EXPECT_EQ(machine.Diagnose()["machine"]["hypervisor"], "Standard PC");
 }
 
-// Nobody else tells what a container's filter refuses.
+// Only trying shows what a container's filter refuses.
 TEST(Doctor, ContainerWithoutPerfEventOpen) {
   FakeMachine machine("GenuineIntel", "lm intel_pt");
   machine.AddIntelPt();
@@ -355,7 +355,7 @@ TEST(Doctor, ThisMachine) {
   EXPECT_EQ(result.status, 0) << result.err;
   EXPECT_TRUE(result.out.contains("machine:")) << result.out;
   EXPECT_TRUE(result.out.contains("perf_event_open: tried: ")) << result.out;
-  // What it says of the software engines is what they do.
+  // The verdicts on the software engines agree with their behaviour.
   const json diagnosis = json::parse(RunFlowback({"doctor", "--json"}).out);
   for (const json& verdict : diagnosis["recording"]) {
     const std::string engine = verdict["engine"];

@@ -13,7 +13,7 @@ namespace {
 
 using nlohmann::json;
 
-// Of one engine: what is said of the machine, and of what helps; "": nothing does.
+// For one engine: the verdict on the machine, and the remedy; "": none.
 struct Expected {
   std::string tree;
   std::string engine;
@@ -81,7 +81,7 @@ TEST(DoctorTrees, ASavedMachineIsJudgedAsTheMachine) {
     const std::string engine = verdict["engine"];
     const json told = Verdict(saved, engine);
     const bool of_programs = engine == "emulate" || engine == "32-bit";
-    // Only trying tells some refusals.
+    // Only trying shows some refusals.
     const bool refused = verdict["found_by"].get<std::string>().contains("perf_event_open: ");
     if (of_programs) {
       EXPECT_TRUE(told["why"].get<std::string>().contains("tree does not contain")) << told;

@@ -42,7 +42,7 @@ class ExportTest : public testing::Test {
         RunFlowback({"record", "-o", folder_.File(program + ".data"), "--", folder_.File(program)});
     ASSERT_EQ(result.status, 0) << result.err;
   }
-  // Of the recorded program.
+  // Exports a profile of the recorded program.
   std::string Export(const std::string& format, const std::string& program) {
     const std::string file = folder_.File(program + "." + format);
     const ProgramResult result =
@@ -65,7 +65,7 @@ std::set<std::string> SetOf(const std::string& file) {
   return {lines.begin(), lines.end()};
 }
 
-// Of stubs, which nothing rewrites.
+// Returns whether the line belongs to a stub, which nothing rewrites.
 bool IsFromStub(const std::string& line) {
   const std::string name = Words(line).at(1);
   return name.ends_with("@PLT") || name.starts_with("__BOLT_PSEUDO");

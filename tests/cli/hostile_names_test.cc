@@ -3,8 +3,8 @@
 //
 // Each recording is made twice: once with names that do no harm, and once with names of the same
 // length that hold escape sequences, newlines, quotes and bytes that are no UTF-8. Both must be
-// printed in as many lines, and no byte of them may be a control character. What is one is judged
-// here by its own rules.
+// printed in as many lines, and no byte of them may be a control character. A control character is
+// defined here by its own rules.
 #include <elf.h>
 #include <gtest/gtest.h>
 
@@ -39,7 +39,7 @@ const std::string kShown =
 const std::string kInJson =
     "\x1b[31m\x1b]0;t\x07\n\r\t\x7f\ufffd\u009b\ufffd\ufffd\"'\\</script>\u202e\u2028{\x01";
 
-// Of each kind of name, one that does harm or an identifier of the same length.
+// Returns a name of the kind, harmful or an identifier of the same length.
 std::string Name(char kind, bool hostile) {
   return hostile ? kind + kHostile + kind : std::string(kHostile.size() + 2, kind);
 }
@@ -222,7 +222,7 @@ class HostileNames : public testing::Test {
   }
   void SetUp() override { ASSERT_TRUE(plain_->built() && hostile_->built()); }
 
-  // Runs it on both; returns what is said of the hostile one.
+  // Runs it on both; returns the output for the hostile one.
   static ProgramResult Both(const std::vector<std::string>& words) {
     SCOPED_TRACE(Joined(words));
     std::vector<std::string> both[2] = {words, words};
@@ -336,7 +336,7 @@ TEST_F(HostileNames, OfAMissingFile) {
   for (Recorded* recorded : {plain_, hostile_}) recorded->ShowImage();
 }
 
-// What is no recording, or no word of any command.
+// Files that are no recording, and unknown words.
 TEST_F(HostileNames, InMessages) {
   const ScratchFolder folder;
   const std::string file = folder.Write("no recording " + kHostile, "nothing");

@@ -151,7 +151,7 @@ TEST_F(Index, StaleIsNotTaken) {
   ExpectSame(changed, Run(Words("digest") + " --no-index"));
 }
 
-// Whole, cut, or damaged: a stack is what playing the recording tells.
+// Whole, cut, or damaged: a stack is the one from playing the recording.
 TEST_F(Index, GivesTheSameStacks) {
   Repeat("longer", 5 * kWorth);
   const auto words = [&](const std::string& at) {

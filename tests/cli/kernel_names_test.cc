@@ -49,7 +49,7 @@ class KernelNames : public testing::Test {
   void SetUp() override {
     FLOWBACK_NEEDS_HOST(host::Trait::kPerf);
     FLOWBACK_NEEDS_HOST(host::Trait::kPerfEvents);
-    FLOWBACK_NEEDS_HOST(host::Trait::kRoot);  // others are not told the kernel's addresses
+    FLOWBACK_NEEDS_HOST(host::Trait::kRoot);  // others may not see the kernel's addresses
     symbols_ = RunningSymbols();
     if (symbols_.empty()) GTEST_SKIP() << "/proc/kallsyms has no addresses";
     const ProgramResult made = RunShell(folder_,

@@ -108,7 +108,7 @@ TEST_F(NumberReuse, OfAProcessOnASharedCpu) {
   Switch(file, true, At(30, 100, 100));
   file.Fork(100, 100, 50, 50, At(35, 50, 50));
   Start(file, 40, 100, 100, two);
-  // The time that the packets tell when it begins to run is that of the other one.
+  // The packets' time when it begins to run is that of the other one.
   Switch(file, false, At(50, 100, 100));
   Switch(file, true, At(110, 100, 100));
   ExpectBothRan(file, At(120, 100, 100));

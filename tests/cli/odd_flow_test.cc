@@ -98,7 +98,7 @@ class OddFlow : public testing::Test {
     for (const std::string& line : Lines(result.out)) last = json::parse(line);
     return last;
   }
-  // What all the commands say of it; how many instructions the timeline has.
+  // Runs all the commands on it; returns the timeline's number of instructions.
   uint64_t Commands() {
     Finish();
     for (const Arguments& words :
@@ -165,7 +165,7 @@ TEST_F(OddFlow, TwoSwitchesAtOneTime) {
   ExpectTimesOffTheCpu();
 }
 
-// Those of the trace, and those of the records.
+// The trace's times, and the records'.
 TEST_F(OddFlow, TimesThatGoBack) {
   Code({0x90, 0x0f, 0x05});
   Begin(1'000'000);

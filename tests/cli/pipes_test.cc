@@ -68,7 +68,7 @@ TEST_F(Pipes, Fifo) {
   }
 }
 
-// What was there before the writer died is kept.
+// The part before the writer died is kept.
 TEST_F(Pipes, CutPipe) {
   FLOWBACK_NEEDS_TRACES();
   const ProgramResult result =

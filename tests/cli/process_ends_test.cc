@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What is said of processes that die, and their core dumps: `record` and `info`, both engines.
+// Reports on processes that die, and their core dumps: `record` and `info`, both engines.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 
 const std::string kFatal = RecordedProgramsFolder() + "/fatal";
 
-// Of `record`: its last line, behind those of the threads.
+// Returns the ends in the last line of `record`, after those of the threads.
 json EndsOf(const ProgramResult& result) {
   const std::vector<std::string> lines = Lines(result.out);
   return lines.empty() ? json() : json::parse(lines.back())["ends"];
@@ -116,7 +116,7 @@ TEST(EventProcessEnds, OfTheCommand) {
   EXPECT_TRUE(fs::exists(std::string(end["core"])));
 }
 
-// Its core dump tells which thread that was: the kernel's events do not.
+// Its core dump shows which thread that was: the kernel's events do not.
 TEST(EventProcessEnds, OfAnotherThreadThanTheFirst) {
   FLOWBACK_NEEDS_HOST(host::Trait::kPerfEvents);
   const ScratchFolder folder;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What raw streams do not say of themselves: whose flow it is, which the kernel's switch records
-// beside them tell, and whether it was filtered, which --filter tells.
+// Facts that raw streams lack: their threads, from the kernel's switch records beside them, and
+// their filter, from --filter.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -72,7 +72,7 @@ TEST_P(RawThreads, EachThreadHasWhatPerfDataGivesIt) {
   EXPECT_EQ(Raw({"pt-1.bin", "pt-0.bin"}).out, whole.out) << "in any order";
 }
 
-// One byte less: no size tells which CPU's buffer it was, and the records name two.
+// One byte less: no size shows which CPU's buffer it was, and the records name two.
 TEST_P(RawThreads, OfAnUnknownCpuTheTraceIsNobodys) {
   std::ifstream file(from_ / "pt-1.bin", std::ios::binary);
   std::string bytes{std::istreambuf_iterator<char>(file), {}};

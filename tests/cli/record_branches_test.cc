@@ -33,7 +33,7 @@ bool HaveEmulator(const char* name = "qemu-x86_64") {
 
 class RecordBranches : public testing::Test {
  protected:
-  // The recorder's own account, as it tells it in JSON.
+  // The recorder's own account, from its JSON.
   json Record(const std::string& file, std::vector<std::string> options,
               const std::vector<std::string>& command) const {
     std::vector<std::string> words = {"record", "--engine", "emulate",
@@ -112,7 +112,7 @@ INSTANTIATE_TEST_SUITE_P(Programs, CountedByTheRecorder,
                                          "signals", "passage"),
                          [](const auto& test) { return std::string(test.param); });
 
-// Tiled stacks are no samples: whatever needs the whole flow is told, and the same as of packets.
+// Tiled stacks are no samples: commands that need the whole flow print the same as for packets.
 TEST_F(RecordBranches, AreTakenForTheWholeFlow) {
   FLOWBACK_NEEDS_EMULATOR();
   const std::vector<std::string> command = {Program("recursion")};
@@ -139,8 +139,8 @@ TEST_F(RecordBranches, AMissingStackIsNoticed) {
   FLOWBACK_NEEDS_EMULATOR();
   const json summary = Record("stacks", {"-b", "--no-images"}, {Program("recursion")});
   std::string bytes = ReadFile(folder_.File("stacks"));
-  // The third sample's record becomes one of a kind that no reader knows. Where the data begins,
-  // the file's header tells.
+  // The third sample's record becomes one of a kind that no reader knows. The file's header says
+  // where the data begins.
   uint64_t at = 0;
   std::memcpy(&at, &bytes[40], sizeof at);
   for (int samples = 0; samples < 3;) {

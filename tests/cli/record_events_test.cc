@@ -163,7 +163,7 @@ TEST(RecordEvents, CountersAreTold) {
   EXPECT_TRUE(often.err.contains("--stat-interval")) << often.err;
 }
 
-// What was recorded is a CPU, and no program.
+// A CPU was recorded, and no program.
 TEST(RecordEvents, OfACpuNoProgramRunsOn) {
   FLOWBACK_NEEDS_PERF_EVENTS();
   FLOWBACK_NEEDS_HOST(host::Trait::kRoot);
@@ -250,9 +250,9 @@ TEST(RecordEvents, IntoAPipe) {
   EXPECT_EQ(RunFlowback({"info", folder.File("r")}).status, 0);
 }
 
-// The recorder stands still until the program has ended: its buffers are full, and nothing comes
-// behind what is lost last, to tell of it. Each page fault is a sample or lost; what else may be
-// lost are records of tasks and mappings.
+// The recorder stands still until the program has ended: its buffers are full, and no record
+// follows the last loss to report it. Each page fault is a sample or lost; what else may be lost
+// are records of tasks and mappings.
 TEST(RecordEvents, WhatIsLostLastIsCounted) {
   FLOWBACK_NEEDS_PERF_EVENTS();
   const ScratchFolder folder;

@@ -40,7 +40,7 @@ TEST_F(RecordOutput, StandardOutputIsAPipeOfRecords) {
   EXPECT_TRUE(piped.err.contains("(emulated) in standard output")) << piped.err;
   EXPECT_FALSE(piped.err.contains("next:")) << piped.err;
   EXPECT_FALSE(piped.err.contains("warning")) << piped.err;
-  // What was in the pipe is a recording as good as any.
+  // The pipe's content is a complete recording.
   EXPECT_EQ(RunFlowback({"info", "--strict", folder_.File("data")}).status, 0);
   const json info = json::parse(RunFlowback({"info", "--json", folder_.File("data")}).out);
   EXPECT_EQ(info["emulated"], true);

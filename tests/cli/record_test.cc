@@ -45,7 +45,7 @@ TEST_F(RecordTest, TheCommandCannotBeRun) {
   EXPECT_EQ(Record({"--", data}).status, 126);
 }
 
-// What can't be read has no code that could be told; the step engine would count nothing.
+// An unreadable program has no code to record; the step engine would count nothing.
 TEST_F(RecordTest, ProgramsThatMayOnlyBeExecuted) {
   const std::string program = folder_.File("only_executed");
   std::filesystem::copy_file("/bin/true", program);
@@ -59,7 +59,7 @@ TEST_F(RecordTest, ProgramsThatMayOnlyBeExecuted) {
     EXPECT_EQ(refused.status, 125) << engine;
     EXPECT_TRUE(refused.err.contains("may be executed but not read")) << refused.err;
     EXPECT_TRUE(refused.err.contains("try: chmod +r")) << refused.err;
-    // A program that becomes one runs, and it is told.
+    // A program that becomes one runs, and a message says so.
     const ProgramResult became = RunFlowback(
         {"record", "--engine", engine, "-o", file_, "--force", "--", "/usr/bin/env", program},
         as_others);
@@ -410,7 +410,7 @@ TEST_F(RecordTest, ALimitIsToldWhenItIsReachedAndMayEndTheProgram) {
   EXPECT_TRUE(left.err.contains("by --duration; the program runs on unrecorded")) << left.err;
 }
 
-// Hardware that is named by what it records, and is not there, is replaced, and that is said.
+// Hardware that is named by what it records, and is missing, is replaced, and a message says so.
 TEST_F(RecordTest, AutoSaysWhyItDoesNotTakeTheHardwareThatWasMeant) {
   if (std::filesystem::exists("/sys/bus/event_source/devices/intel_pt"))
     GTEST_SKIP() << "this machine has Intel PT";
@@ -438,8 +438,7 @@ TEST_F(RecordTest, AutoStepsSetUserIdProgramsThatMayBeTraced) {
   EXPECT_TRUE(result.err.contains("--engine auto takes 'step'")) << result.err;
 }
 
-// What would be written last is missing then; that the times are no hardware's is said all the
-// same.
+// The last part is missing then; the file still says that its times are not hardware's.
 TEST_F(RecordTest, AKilledRecordersFileSaysThatItIsEmulated) {
   const ProgramResult killed = Record({"--", "sh", "-c", "kill -KILL $PPID"});
   ASSERT_EQ(killed.status, -9) << killed.err;

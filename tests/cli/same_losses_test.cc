@@ -15,7 +15,7 @@
 namespace flowback::test {
 namespace {
 
-// Those that decode. `decode --as packets` reads no code, so no file is missing for it.
+// The commands that decode. `decode --as packets` reads no code, so no file is missing for it.
 const std::vector<std::vector<std::string>> kCommands = {
     {"info"},
     {"decode", "--as", "digest"},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// `flowback stack` and `export --to folded` of samples that tell of calls. Judges: perf script for
+// `flowback stack` and `export --to folded` of samples with calls. Judges: perf script for
 // callchains that perf recorded; the program's own source for what called what.
 #include <gtest/gtest.h>
 
@@ -401,8 +401,8 @@ TEST_F(UnwoundStacks, CopiesAreUnwoundAsPerfDoes) {
   ExpectSourcesStacks(stacks);
 }
 
-// Of the program there is .debug_frame only, which perf does not look at beside the .eh_frame of
-// what the linker added.
+// The program has .debug_frame only, which perf does not look at beside the .eh_frame of what the
+// linker added.
 TEST_F(UnwoundStacks, AlsoByTablesForDebuggers) {
   if (IsSkipped()) return;
   ASSERT_NO_FATAL_FAILURE(Record("-g -fno-asynchronous-unwind-tables -fno-exceptions"));

@@ -26,7 +26,7 @@ constexpr int32_t kPid = 1000;
 constexpr int32_t kThreads = 10'000;
 constexpr int32_t kFirstThread = 2000;
 constexpr size_t kMemoryMib = 1024;
-// Of a busy machine; each takes about one.
+// Limit for a busy machine; each takes about one second.
 constexpr std::chrono::seconds kEnough(FLOWBACK_SANITIZED ? 150 : 30);
 
 std::string DigestOfOneCall() {

@@ -37,7 +37,7 @@ class SpanTest : public testing::TestWithParam<const char*> {
     options.insert(options.end(), {"--", program});
     return RunFlowback(options);
   }
-  // Of the file's only thread.
+  // The listing of the file's only thread.
   std::vector<Line> Listing() const {
     std::vector<Line> lines;
     const ProgramResult listed =
@@ -49,7 +49,7 @@ class SpanTest : public testing::TestWithParam<const char*> {
     }
     return lines;
   }
-  // What of everything lies between the functions.
+  // Returns the part of the whole listing between the functions.
   static std::vector<std::string> Between(const std::vector<Line>& all, const std::string& from,
                                           const std::string& until) {
     std::vector<std::string> result;

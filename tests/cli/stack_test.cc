@@ -49,7 +49,7 @@ TEST(Stack, AtTheEndByDefault) {
   EXPECT_EQ(Stack("hello", {"--at", "end"}).out, Stack("hello", {}).out);
 }
 
-// The calls of the whole flow that are open tell how deep it is.
+// The open calls of the whole flow show how deep it is.
 TEST(Stack, IsTheOneOfTheCalls) {
   FLOWBACK_NEEDS_TRACES();
   const auto folder = golden::TracesFolder() / "generated";

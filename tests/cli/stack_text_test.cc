@@ -50,7 +50,7 @@ class StackText : public testing::Test {
   ScratchFolder folder_;
 };
 
-// A mapping holds from its line on; nothing else is said of times.
+// A mapping holds from its line on; there are no other times.
 TEST_F(StackText, MappingsHoldForTheStacksBehindThem) {
   const std::string first = Program("/first", to_itself_);
   const std::string second = Program("/sec ond", {0x90, 0x90});
@@ -125,7 +125,7 @@ TEST_F(StackText, CountsOfSamples) {
   EXPECT_TRUE(result.out.contains("B 401001 401001 2000 0\n")) << result.out;
 }
 
-// Each stack has one branch: cycles are told, and no line of code is known.
+// Each stack has one branch: cycles are known, and no line of code is.
 TEST_F(StackText, CyclesOfNoKnownLineAreSaidToBeRecorded) {
   const std::string map = Program("/program", to_itself_);
   const std::string known = Run({"branches"}, map + stack_).out;

@@ -174,7 +174,7 @@ TEST_F(TerminalTest, LongTextGoesThroughThePagerOnATerminalOnly) {
   EXPECT_FALSE(TextOf({"version"}).contains("paged: ")) << "FLOWBACK_PAGER comes first";
 }
 
-// The pipe to it does not tell how wide that is.
+// The pipe to it does not have the terminal's width.
 TEST_F(TerminalTest, TextIsAsWideAsTheTerminalBehindThePager) {
   const Setting pager("PAGER", "cat");
   const auto widest = [](unsigned short columns) {

@@ -199,7 +199,7 @@ TEST_F(SampledProgram, TheTextSaysSamplesAndWhatIsNotKnown) {
   EXPECT_TRUE(Run({"--top", "1"}).out.contains("(2 more: --top N)"));
 }
 
-// Of code that is not there the records of what was mapped still tell the file.
+// Records of mappings still name the file of missing code.
 TEST_F(SampledProgram, FilesThatAreNotThereAreToldByTheirPaths) {
   Begin(kSampleIp | kSampleTime);
   constexpr uint64_t kGone = 0x7f0000001000, kMadeAtRunTime = 0x7f0000010000;
@@ -290,8 +290,8 @@ TEST_F(SampledProgram, WhatNeedsWholeFlowIsRefused) {
   EXPECT_FALSE(fs::exists(folder_.File("picture.svg")));
 }
 
-// Stacks of calls that had not returned prove no flow; where the threads stood is told all the
-// same.
+// Stacks of calls that had not returned prove no flow; the places of the threads are printed all
+// the same.
 TEST_F(SampledProgram, RecordsThatNoEngineDecodes) {
   type_ = kSampleIp | kSampleTid | kSampleTime | kSampleBranchStack;
   file_.emplace();

@@ -47,7 +47,7 @@ uint64_t SumOf(const json& times) {
   return sum;
 }
 
-// Law 2, and the same of instructions, as a reader of the JSON can check them.
+// Law 2, and the same for instructions, as a reader of the JSON can check them.
 void ExpectAddsUp(const json& timeline) {
   uint64_t lives = 0;
   uint64_t instructions = 0;
@@ -188,7 +188,7 @@ TEST(TimelineCommand, SaysWhatNoFunctionIs) {
   EXPECT_NE(result.err.find("no such function was called"), std::string::npos) << result.err;
 }
 
-// The instructions around a time are those that `decode` tells, with the same times and bounds.
+// The instructions around a time are those that `decode` prints, with the same times and bounds.
 TEST(TimelineCommand, ShowsInstructionsAroundATime) {
   FLOWBACK_NEEDS_TRACES();
   const std::vector<std::string> words = Generated("hello");
@@ -258,7 +258,7 @@ TEST(TimelineCommand, DoesNotTellTheCyclesOfAnEmulator) {
   EXPECT_FALSE(lines.contains("\"cycles_begin\":true"));
 }
 
-// What was kept of a recording is told as what is made of it, warnings and all.
+// Kept results of a recording are printed like fresh ones, with the warnings.
 TEST(TimelineCommand, SaysTheSameFromTheCache) {
   FLOWBACK_NEEDS_TRACES();
   const ScratchFolder folder;

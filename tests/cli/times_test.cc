@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What was lost is told, in bytes, records and time: `info`'s account and --strict.
+// Losses are reported in bytes, records and time: `info`'s account and --strict.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -193,7 +193,7 @@ TEST_F(TimesTest, TheRemedyIsOneOfTheRecorder) {
 
 TEST_F(TimesTest, TraceThatIsNobodysIsALoss) {
   file_.Fork(42, 43, 42, 42, At(1500, 43));
-  file_.Auxtrace(0, 0, -1, 2, Trace());  // no record tells who ran there
+  file_.Auxtrace(0, 0, -1, 2, Trace());  // no record of who ran there
   const std::string file = Name();
   ExpectStrict(file, 6);
   const json info = Info(file);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Hosts that have been up for months: TSC packets hold the counter's lower 56 bits, and it is past
-// them, or gets there while it is recorded. All that is told is the same as of a host just started.
+// them, or gets there while it is recorded. All output is the same as for a host just started.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -58,7 +58,7 @@ class Moved {
   std::string path_;
 };
 
-// JSON tells the counter, too: as it would be `ticks` before.
+// JSON has the counter, too: as it would be `ticks` before.
 std::string Before(const std::string& text, uint64_t ticks) {
   constexpr std::string_view kKey = "\"tsc\":";
   std::string before;
@@ -195,7 +195,7 @@ TEST(Uptime, IsReadAsPerfReadsIt) {
   }
 }
 
-// Without AUXTRACE records the other records' times tell the upper bits, and the conversion.
+// Without AUXTRACE records the other records' times give the upper bits, and the conversion.
 TEST(Uptime, IsToldByTheSidebandOfRawTraces) {
   FLOWBACK_NEEDS_TRACES();
   const std::string folder = Traces("dynamorio-v3_static_820k_sb/");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The words of a command line: where the program to record begins, slips of the finger, units,
-// columns that are added to the usual ones, and what help tells.
+// columns that are added to the usual ones, and the text of help.
 #include <gtest/gtest.h>
 
 #include <sstream>

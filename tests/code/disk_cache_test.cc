@@ -162,7 +162,7 @@ TEST_F(DiskCacheTest, AFolderThatOthersMayWriteIsNotUsed) {
   EXPECT_TRUE(Has(cache, "one", content_));
 }
 
-// What is absent, damaged or of another version is nobody's fault.
+// A file that is absent, damaged or of another version is no error.
 TEST_F(DiskCacheTest, OnlyWhatOthersHaveAHandInIsARefusal) {
   const DiskCache cache = Make();
   EXPECT_EQ(cache.Load("one"), nullptr);
@@ -246,7 +246,7 @@ TEST_F(DiskCacheTest, OneFileTakesNoMoreThanHalf) {
   EXPECT_TRUE(Make(2 * (content_.size() + kHeaderSize)).Store("one", content_));
 }
 
-// As `ulimit -f` has it. Who writes beyond that is killed.
+// As `ulimit -f` has it. A process that writes beyond that is killed.
 TEST_F(DiskCacheTest, NoFileIsLargerThanTheProcessMayWrite) {
   rlimit before{};
   ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);

@@ -22,7 +22,7 @@ class GivenCodeTest : public testing::Test {
     return Save(name, WriteElf(spec).bytes);
   }
 
-  // Both must be said: what is wrong, and what to do.
+  // The message must have both the problem and the remedy.
   template <class T>
   static void ExpectError(const Result<T>& result, ErrorCode code, const std::string& part) {
     ASSERT_FALSE(result);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The documents stay true to the code, as far as a script can tell."""
+"""The documents stay true to the code, as far as a script can check."""
 
 import os
 import re
@@ -25,7 +25,7 @@ def _looks_like_path(text):
 def _missing(project, text):
     """Whether the checkout lacks what `text` names; a <placeholder> or * needs its folder only.
 
-    What lies outside the checkout is not asked for: a clone alone has nothing beside it."""
+    Paths outside the checkout are not checked: a clone alone has nothing beside it."""
     fixed = re.split(r"[<*{]", text)[0]
     if os.path.normpath(fixed).startswith(".."):
         return False
@@ -35,7 +35,7 @@ def _missing(project, text):
 
 
 def _quoted_paths(project):
-    """Paths in running text. What is built is no part of the checkout."""
+    """Paths in running text. Built files are no part of the checkout."""
     guides = ["ARCHITECTURE.md", "CONTRIBUTING.md"] + project.select(".md", under="docs/")
     for path in filter(project.exists, guides):
         for quoted in _QUOTED.findall(_FENCE.sub("", project.text(path))):

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Counts all that a recording tells, with the library alone.
+// Counts a whole recording, with the library alone.
 #pragma once
 
 #include "flowback/capture/open.h"

@@ -47,7 +47,8 @@ std::vector<TrueMapping> MappingsOf(const std::filesystem::path& folder) {
   return mappings;
 }
 
-// coverage.txt.gz: address, count, and OBJECT:SYMBOL, which tells of programs that had one address.
+// coverage.txt.gz: address, count, and OBJECT:SYMBOL, which distinguishes programs with one
+// address.
 ByOffset TrueCounts(const std::string& recording) {
   const std::filesystem::path folder = TracesFolder() / "generated" / recording;
   const std::vector<TrueMapping> mappings = MappingsOf(folder);
@@ -72,7 +73,7 @@ ByOffset TrueCounts(const std::string& recording) {
   return counts;
 }
 
-// Of programs that had one address, each after the other, the truth tells as of one.
+// The truth treats programs that had one address, each after the other, as one.
 std::string OneAtItsAddress(const std::string& name, const std::vector<TrueMapping>& mappings) {
   std::string one = name;
   for (const TrueMapping& own : mappings)
@@ -174,7 +175,7 @@ TEST_P(CoverageOfRecordings, HasAllThatWasMapped) {
   }
 }
 
-// Overflows hide instructions: none is made up, and nothing that was mapped is told to be known.
+// Overflows hide instructions: none is made up, and no mapped code is reported as known.
 TEST(CoverageOfLosses, MakeAllThatWasMappedUnknown) {
   FLOWBACK_NEEDS_TRACES();
   for (const PerfRecording& recording : OverflownPerfRecordings()) {

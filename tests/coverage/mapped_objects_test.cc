@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What is lost makes unknown what its process had mapped then: from exec to exec, with what a child
-// got from its parent.
+// A loss makes the mapped code of its process unknown: from exec to exec, with what a child got
+// from its parent.
 #include "replay/coverage/mapped_objects.h"
 
 #include <gtest/gtest.h>

@@ -34,7 +34,7 @@ TEST(FaultAccess, IsByTheBaseThatTheInstructionCopiesFirst) {
 TEST(FaultAccess, IsCutToTheBitsOfTheAddress) {
   constexpr uint8_t kCode[] = {0x67, 0x8b, 0x47, 0x04};
   std::vector<uint8_t> bytes = WriteCore({});
-  // Of the first note, behind one program header: the register rdi.
+  // In the first note, after one program header: the register rdi.
   constexpr size_t kRegister = 64 + 56 + 20 + 112 + 14 * 8;
   bytes[kRegister] = 0x10;
   bytes[kRegister + 4] = 0x7f;

@@ -36,7 +36,7 @@ class DumpOf {
                       .size = 0,
                       .executable = false}};
     std::vector<uint8_t> bytes = WriteCore(spec);
-    // Of the notes, which follow two program headers: where the first one's fs_base is.
+    // In the notes, which follow two program headers: where the first one's fs_base is.
     constexpr size_t kNotes = 64 + 2 * 56, kRegister = 20 + 112 + 21 * 8, kNote = 20 + 336;
     for (size_t thread = 0; thread < pointers.size(); ++thread)
       for (unsigned i = 0; i < 8; ++i)
@@ -115,7 +115,7 @@ TEST(EndCore, RegistersAndSignalOf32Bits) {
   EXPECT_TRUE(core->IsPrivate(kPointer + 2 * kPage));
 }
 
-// A damaged dump may tell of any number.
+// A damaged dump may have any number.
 TEST(EndCore, ManyThreadsTakeNoTimeForEachByte) {
   std::vector<uint64_t> pointers(20'000);
   for (uint64_t i = 0; i < pointers.size(); ++i) pointers[i] = 0x7f0000000000 + (i << 12);

@@ -22,8 +22,8 @@ struct Listed {
   uint64_t address = 0;
   uint64_t tsc = 0;
   bool calls = false;  // the thread makes a system call before it comes to the next place
-  // What lies between the place before and this one, in its order: kLoss, behind which the flow
-  // goes on elsewhere, and kUnknown.
+  // The gaps between the place before and this one, in its order: kLoss, behind which the flow goes
+  // on elsewhere, and kUnknown.
   std::vector<MachineStop::Reason> gaps{};
   uint64_t trap = 0;  // of an INT 80h that control came to behind it
 };
@@ -75,7 +75,7 @@ class Listing final : public ExecutionConsumer {
     flows_[unknown.stay].next = 0;
   }
 
-  // With the last place, if the flow tells where it ended.
+  // With the last place, if the flow shows where it ended.
   std::vector<Listed> Of(const std::vector<const ThreadStay*>& stays) const {
     Flow whole;
     for (const ThreadStay* stay : stays) {
@@ -92,7 +92,7 @@ class Listing final : public ExecutionConsumer {
   struct Flow {
     std::vector<Listed> places;
     std::vector<MachineStop::Reason> gaps;  // since the last place
-    std::optional<uint64_t> next;           // empty: nothing tells
+    std::optional<uint64_t> next;           // empty: unknown
     const AddressSpace* space = nullptr;
     CodeMode mode{};
 

@@ -84,7 +84,7 @@ class Commands {
     return [] { return true; };
   }
 
-  // Of a place, or beside one.
+  // Returns the time of a place, or one beside it.
   uint64_t SomeTime(size_t thread) {
     const auto& places = truth_.places(thread);
     const uint64_t tsc = places[random_.Below(places.size())].tsc;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The machine against the whole listing of the recordings that come with the project, and the
-// values that it tells there.
+// values that it gives there.
 #include <gtest/gtest.h>
 
 #include <memory>

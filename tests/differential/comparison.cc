@@ -103,7 +103,7 @@ uint8_t ByteBehindPrefixes(const Subject& subject, uint64_t address) {
   return ByteAt(subject, address);
 }
 
-// Whether a MODE.Exec may be there that tells another mode than the stream's own.
+// Whether a MODE.Exec may have another mode than the stream's own.
 bool TellsOtherMode(const Subject& subject, Bytes bytes) {
   if (subject.stream().options.compat) return true;
   constexpr uint8_t kMode = 0x99;
@@ -145,8 +145,8 @@ Verdict JudgeParting(const Subject& subject, Bytes bytes, const Story& native,
   if (native_ends && native.at_end != nullptr) return Verdict::kNativeSooner;
   if (reference_ends && reference.at_end != nullptr) return Verdict::kReferenceSooner;
   if (theirs != nullptr && theirs->after != nullptr) return Verdict::kReferenceSooner;
-  // libipt has read the last packet when it finds that it contradicts the code: what is lost then
-  // has no bytes, and is not told.
+  // libipt has read the last packet when it finds that it contradicts the code: the loss then has
+  // no bytes, and is not reported.
   const bool lost_last = native.at_end != nullptr && native.at_end->end == bytes.size();
   if (reference_ends && lost_last) return Verdict::kReferenceSooner;
   if (common == 0 || native_ends || reference_ends) return Verdict::kContradiction;
@@ -162,14 +162,14 @@ Verdict JudgeParting(const Subject& subject, Bytes bytes, const Story& native,
   return JudgeTransfer(subject, native, common);
 }
 
-// Whether native may tell flow that the reference does not, rather than other flow.
+// Whether native may find flow that the reference does not, rather than other flow.
 bool ExcusesMore(Verdict verdict) {
   return verdict == Verdict::kReferenceSooner || verdict == Verdict::kSyncPoint ||
          verdict == Verdict::kMissedPsb || verdict == Verdict::kOverflowPsb;
 }
 
 // Native's flow from step `first` on, stretch by stretch between its losses: each is one that the
-// reference tells as well, behind where they parted, or one of the true flow; both in order.
+// reference has as well, behind where they parted, or one of the true flow; both in order.
 bool RestIsProven(const std::vector<uint64_t>& truth, const Story& native, const Story& reference,
                   size_t first) {
   std::vector<uint64_t> theirs;
@@ -202,7 +202,7 @@ Verdict Judge(const Subject& subject, Bytes bytes, const std::vector<uint64_t>& 
 
 Story StoryOf(Decoder& decoder, const DecodeInput& input) {
   Story story;
-  const DataLoss* lost = nullptr;  // no instruction has been told since
+  const DataLoss* lost = nullptr;  // no instruction has come since
   ForEachItem(
       FlowOf(decoder, input),
       [&](const BlockRun& run) {

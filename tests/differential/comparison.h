@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Compares what two engines tell of the same damaged bytes, and judges where they part.
+// Compares two engines' flow from the same damaged bytes, and judges where they part.
 #pragma once
 
 #include <array>
@@ -26,14 +26,14 @@ struct Story {
   };
   std::vector<Step> steps;
   std::deque<DataLoss> losses;
-  const DataLoss* at_end = nullptr;  // no flow was told behind it; in `losses`
+  const DataLoss* at_end = nullptr;  // no flow came after it; in `losses`
 };
 
 Story StoryOf(Decoder& decoder, const DecodeInput& input);
 
-// How two stories of the same bytes relate. Damaged bytes tell no truth, so engines may notice the
-// contradiction at different packets; but as far as both tell a flow, it must be the same one. The
-// exceptions are rules that say who is right and why; anything else is a contradiction.
+// The relation of two decodes of the same bytes. Damaged bytes contain no truth, so engines may
+// notice the contradiction at different packets; but where both have a flow, it must be the same
+// one. The exceptions are rules that say who is right and why; anything else is a contradiction.
 enum class Verdict : uint8_t {
   kEqual,
   kNativeSooner,     // native's is the beginning of the other, and a loss ends it there
@@ -49,15 +49,15 @@ enum class Verdict : uint8_t {
   kMissedPsb,    // native goes on at a PSB that libipt, its bytes misaligned by the damage, has
                  // read as a part of other packets
   kOverflowPsb,  // they part at an OVF right behind which damage has put a PSB+: native takes the
-                 // state that this tells, libipt waits for a FUP of the OVF's own
-  kInto,         // they part at an INTO, which the SDM tells as an event when it traps; libipt
+                 // state that this has, libipt waits for a FUP of the OVF's own
+  kInto,         // they part at an INTO, which the SDM describes as an event when it traps; libipt
                  // takes every INTO for a far transfer
   kMode,         // they part at an instruction that they read in different modes: after a MODE.Exec
                  // whose packets the damage has moved, libipt changes over at the first instruction
                  // with the address of its TIP, which may come before the branch that goes there
   kRex2,      // they part at the prefix D5H of newer processors, which libipt 2.0.5 does not know
-  kUnproven,  // by a rule that lets native tell more, it tells what did not execute. Between silent
-              // damage and the next PSB no decoder can know: rare, and counted by the tests
+  kUnproven,  // by a rule that lets native find more, it finds flow that did not execute. Between
+              // silent damage and the next PSB no decoder can know: rare, and counted by the tests
   kContradiction,
 };
 inline constexpr std::array<const char*, 13> kVerdictNames = {

@@ -3,10 +3,10 @@
 // that were none; and streams decoded against wrong code.
 //
 // Each damaged stream is decoded whole and from PSB to PSB, with Resync::kSyncPoint. The engines
-// need not tell the same: comparison.h has the rules by which they may part, the output counts each
-// one, and of the whole streams three in four have to be equal. A contradiction that no rule
-// explains fails. Resync::kEarliest must tell no less than Resync::kSyncPoint, and the laws hold
-// for all of them.
+// need not agree: comparison.h has the rules by which they may part, the output counts each one,
+// and of the whole streams three in four have to be equal. A contradiction that no rule explains
+// fails. Resync::kEarliest must tell no less than Resync::kSyncPoint, and the laws hold for all of
+// them.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -74,7 +74,7 @@ GeneratorOptions Options(uint64_t seed) {
   return options;
 }
 
-// What the undamaged stream tells, which is what the generator says that it must.
+// The undamaged stream's flow, which equals the generator's.
 std::vector<uint64_t> Executed(const GeneratedStream& stream) {
   const Subject subject(stream);
   std::vector<uint64_t> executed;
@@ -91,7 +91,7 @@ std::vector<uint64_t> Executed(const GeneratedStream& stream) {
 GeneratedStream Damaged(uint64_t seed, std::string& what, std::vector<uint64_t>* truth = nullptr) {
   GeneratedStream stream = GenerateStream(Options(seed));
   if (truth != nullptr) *truth = Executed(stream);
-  // libipt can't be told that returns are never compressed.
+  // libipt has no setting for never compressed returns.
   stream.config.return_compression.reset();
   Random random(seed * 77);
   for (uint64_t times = random.Chance(200) ? 3 : 1; times > 0 && stream.bytes.size() > 32; --times)
@@ -200,7 +200,7 @@ TEST_P(DamagedStreams, NativeEqualsReference) {
     same += whole == Verdict::kEqual;
     ++wholes[static_cast<size_t>(whole)];
     EXPECT_TRUE(Explained(whole)) << Words(whole) << PartingText(ours, theirs);
-    // Where its pieces tell the same, only libipt carries anything wrong past a PSB.
+    // Where its pieces agree, only libipt carries anything wrong past a PSB.
     if (ComparePieces(subject, truth, *native, *reference, pieces)) {
       EXPECT_NE(whole, Verdict::kReferenceSooner) << PartingText(ours, theirs);
     }
@@ -250,7 +250,7 @@ GeneratedStream AgainstWrongCode(uint64_t seed, std::string& what) {
 class WrongCode : public ::testing::TestWithParam<uint64_t> {};
 
 // Which packet shows that the code is wrong differs between the engines, and so does what they make
-// of bytes that are no code; but our fast ways and our slow one must tell the same.
+// of bytes that are no code; but our fast ways and our slow one must agree.
 TEST_P(WrongCode, EveryWayTellsTheSame) {
   const std::unique_ptr<Decoder> native = Native();
   const Seeds seeds = SeedsOf(GetParam(), kFirstSeed, kSeedsPerShard / 2);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Runs decoders on generated streams and sums up what they tell.
+// Runs decoders on generated streams and sums up their output.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace flowback::testing {
 
-// What one pass over a stream told, piece by piece summed up.
+// The sums of one pass over a stream, piece by piece.
 struct Seen {
   FlowSummary sum;
   ByteAccount account;
@@ -40,10 +40,10 @@ class Subject {
 // Sums up on several threads, cut into many pieces, and expects what one thread found.
 void ExpectSameInParallel(Decoder& decoder, const DecodeInput& input, const FlowSummary& serial);
 
-// Sums up in the decode that tells the events and losses with their times, and expects the same.
+// Sums up in the decode that delivers the events and losses with their times, and expects the same.
 void ExpectSameWithEvents(Decoder& decoder, const DecodeInput& input, const FlowSummary& serial);
 
-// The losses' times, as both tell them.
+// The losses' times, in both.
 void ExpectSameTimes(const FlowSummary& sum, const FlowSummary& other);
 
 // Fails the running test when the decoder can't be set up.
@@ -71,8 +71,9 @@ struct Seeds {
   uint64_t count = 0;
   bool usual = true;
 };
-// Those of a shard: `count` of them, from `first` on for shard 0. With FLOWBACK_SEEDS=FIRST:COUNT
-// in the environment (tests/soak) shard 0 has those instead, and the others none.
+// Returns the seeds of a shard: `count` of them, from `first` on for shard 0. With
+// FLOWBACK_SEEDS=FIRST:COUNT in the environment (tests/soak) shard 0 has those instead, and the
+// others none.
 Seeds SeedsOf(uint64_t shard, uint64_t first, uint64_t count);
 
 std::unique_ptr<Decoder> Native();

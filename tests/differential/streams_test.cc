@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // 1500 generated streams: native == truth, and for a thousand of them and more == libipt.
 //
-// What libipt 2.0.5 can't read is left out of its half of the comparison by these rules, and
-// counted in the output:
+// Packets that libipt 2.0.5 cannot read are left out of its half of the comparison by these rules,
+// and counted in the output:
 //   packets   the stream holds CFE, EVD or PEBS packets, which it does not know;
-//   flag      a MODE.Exec and a FUP tell of the interrupt flag: it waits for a TIP to bind the
+//   flag      a MODE.Exec and a FUP change the interrupt flag: it waits for a TIP to bind the
 //             MODE.Exec to, and takes the FUP for an interrupt's where a TIP follows;
 //   returns   at some compressed RET, a call stack that is popped at compressed RETs only, as its
 //             is, does not have the RET's target on top (truth: wrong_without_pop);

@@ -33,7 +33,7 @@ class Pages {
 
 class Versions : public testing::Test {
  protected:
-  // Runs what lies there; the pages told, from 0.
+  // Runs the code there; returns the recorded pages, from 0.
   std::vector<uint64_t> Run(uint64_t at, uint64_t size) {
     std::vector<uint64_t> told;
     versions_.Update(pages_.address() + at, {pages_.bytes() + at, size}, memory_,
@@ -55,7 +55,7 @@ class Versions : public testing::Test {
 TEST_F(Versions, AreToldWhenTheyRun) {
   EXPECT_EQ(Run(16, 8), Told{0});
   EXPECT_EQ(Run(16, 8), Told{});
-  EXPECT_EQ(Run(32, 8), Told{});  // told with its page
+  EXPECT_EQ(Run(32, 8), Told{});  // recorded with its page
   pages_.bytes()[20] = 1;
   EXPECT_EQ(Run(32, 8), Told{});  // what changed does not run
   EXPECT_EQ(Run(16, 8), Told{0});

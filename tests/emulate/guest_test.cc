@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What is read of the guest's registers and memory. The memory is this process's own.
+// Reading the guest's registers and memory. The memory is this process's own.
 #include "capture/emulate/guest.h"
 
 #include <gtest/gtest.h>

@@ -107,7 +107,7 @@ class Tracer : public testing::Test {
     else if (!tracer_.EnterLessQuickly(block))
       tracer_.Enter(block);
   }
-  // As bytes, the outcomes that no packet tells included.
+  // As bytes, including the outcomes without a packet yet.
   std::vector<uint8_t> TakeAll() {
     std::vector<uint8_t> bytes = area_.TakeTrace();
     pt::PacketWriter writer({.long_tnt = true, .short_where_smaller = true});
@@ -273,7 +273,7 @@ TEST_F(Tracer, SystemCallsSwitchOff) {
   EXPECT_TRUE(tracer_.in_kernel());
   EXPECT_EQ(digest().count, 2u);
   EXPECT_EQ(area_.TakeTrace().back(), 0x01);
-  tracer_.EnterKernel();  // nothing to tell
+  tracer_.EnterKernel();  // nothing to record
   EXPECT_TRUE(area_.TakeTrace().empty());
 }
 

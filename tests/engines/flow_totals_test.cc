@@ -29,7 +29,7 @@ std::vector<Stretch> Stretches(uint64_t seed, size_t count, unsigned pauses_in_1
   return stretches;
 }
 
-// Of stretches [begin, end), each behind the bytes of those before it.
+// Returns the totals of stretches [begin, end), each behind the bytes of those before it.
 FlowTotals TotalsOf(const std::vector<Stretch>& stretches, size_t begin, size_t end) {
   FlowTotals totals;
   uint64_t offset = 0;

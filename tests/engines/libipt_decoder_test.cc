@@ -113,7 +113,7 @@ class LibiptDecoderTest : public testing::Test {
     EXPECT_EQ(account_.decoded + account_.padding + account_.lost, bytes_.size());
   }
 
-  // What was written so far, raw bytes included.
+  // Returns the bytes written so far, raw bytes included.
   std::vector<uint8_t> Bytes_() {
     trace_.FlushTnt();
     const std::vector<uint8_t> more = trace_.Take();
@@ -148,7 +148,7 @@ TEST_F(LibiptDecoderTest, OutcomesAndTargetsAreTold) {
   trace_.Tip(kCode + 0xa);
   trace_.Tip(kCode + 7);
   Decode();
-  // The last branch leads into an endless loop, of which no packet tells how far it came.
+  // The last branch leads into an endless loop, whose progress no packet shows.
   EXPECT_EQ(
       script_.text,
       " started exec-mode 0 3+ 0 3- 5+ a+ f+ |loop without packets: number of rounds not proven|");

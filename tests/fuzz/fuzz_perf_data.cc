@@ -309,7 +309,7 @@ void DecodeAll(const Recording& recording) {
     }
 }
 
-// They are counted when the recording is opened, and told when its bytes are gone through again.
+// They are counted when the recording is opened, and delivered when its bytes are read again.
 void CheckSamples(Candidate candidate, const Recording& recording) {
   uint64_t told = 0;
   const SampleVisitor visit = [&told](const EventSample& sample) {

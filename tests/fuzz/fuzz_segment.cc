@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Decoding arbitrary bytes against arbitrary code: no crash, bounded work, every byte accounted
-// for, and counting tells the same as delivering piece by piece. With both ways to go on after an
+// for, and counting gives the same as delivering piece by piece. With both ways to go on after an
 // error.
 #include <cstdlib>
 #include <memory>

@@ -12,7 +12,7 @@ namespace {
 
 class MovesTest : public GdbTest {
  protected:
-  // Of tests/recordings, whose numbers are the same on any machine.
+  // Uses tests/recordings, whose numbers are the same on any machine.
   std::string Changes(const std::string& commands) {
     folder_.Write("commands.gdb", "echo begin\\n\n" + commands);
     const ProgramResult run =

@@ -101,8 +101,8 @@ std::vector<std::string> InProgram(const std::vector<std::string>& shown) {
   return inside;
 }
 
-// gdb records a live program's registers and memory, and steps back through that. What it shows of
-// each step is function, line, and the place from main on.
+// gdb records a live program's registers and memory, and steps back through that. For each step it
+// shows function, line, and the place from main on.
 TEST_P(ReplayTest, StepsLikeARecordedLiveProgram) {
   ASSERT_NO_FATAL_FAILURE(Record("calls", GetParam()));
   // Optimised, main's calls are one line, over which `next` leaves the program.

@@ -106,7 +106,7 @@ TEST_F(StopsTest, ThreadsStopARunWhereTheyBeginAndEnd) {
   ASSERT_EQ(stops.size(), 7u) << forward;
   ASSERT_EQ(stops_back.size(), 7u) << backward;
   EXPECT_NE(forward.find("No more reverse-execution history"), std::string::npos) << forward;
-  // Of the first thread each run has one: it stands at the other.
+  // Each run has one of the first thread: it stands at the other.
   stops.pop_back(), stops_back.pop_back(), places.resize(6), places_back.resize(6);
   std::ranges::reverse(stops_back);
   std::ranges::reverse(places_back);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Every thread of every generated recording: going backward from the end is going forward, the
-// other way round, and both are what decoding the streams in one go tells of its stays.
+// other way round, and both equal its stays in a decode of the streams in one go.
 #include <gtest/gtest.h>
 
 #include <iterator>
@@ -89,7 +89,8 @@ TEST_P(CursorTest, GoesThroughEachThread) {
   EXPECT_GT(elements, 0u);
 }
 
-// Those of some hundred million instructions are left out: every one of them is looked at here.
+// Recordings of some hundred million instructions are left out: every one of them is looked at
+// here.
 std::vector<PerfRecording> Recordings() {
   std::vector<PerfRecording> recordings = PerfRecordings();
   std::erase_if(recordings,

@@ -15,8 +15,7 @@ namespace flowback::golden {
 
 inline const std::string kEngines[] = {"native", "libipt"};
 
-// Null when this build was told to leave the engine out; a failed test when it is missing
-// otherwise.
+// Null when this build leaves the engine out; a failed test when it is missing otherwise.
 inline std::unique_ptr<Decoder> Engine(const std::string& name) {
   Result<std::unique_ptr<Decoder>> decoder = MakeDecoder(name);
   if (decoder) return std::move(*decoder);

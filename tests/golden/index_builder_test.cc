@@ -102,7 +102,7 @@ void ExpectInFilter(FlowReader& reader, const IndexContent::Stream& stream, size
   EXPECT_EQ(check.missing(), 0u) << "segment " << at;
 }
 
-// What one segment tells, from the state that an index has of its begin.
+// One segment's flow, from the state that an index has of its begin.
 std::vector<uint64_t> FlowOf(FlowReader& reader, const IndexContent::Stream& stream, size_t at) {
   deliveries::PieceNumbers numbers;
   const auto state = reader.FromBytes(stream.State(at));
@@ -146,8 +146,8 @@ class CallsOfRuns final : public ExecutionConsumer {
   std::vector<uint64_t> returned_;
 };
 
-// What is said of calls, where all of them are usual, is what the flow does. Returns how many
-// shares that were.
+// The noted calls, where all of them are usual, agree with the flow. Returns how many shares that
+// were.
 size_t ExpectSameCalls(const DecodeInput& input, const Made& over, const Made& full) {
   const IndexContent::Stream& stream = over.content.streams[0];
   EXPECT_EQ(over.calls.size(), stream.shares.size());

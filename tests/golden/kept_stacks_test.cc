@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Stacks anywhere in the generated recordings, whole and damaged, from kept ones: what playing each
-// thread from its begin tells.
+// Stacks anywhere in the generated recordings, whole and damaged, from kept ones, equal those from
+// playing each thread from its begin.
 #include "replay/calls/kept_stacks.h"
 
 #include <gtest/gtest.h>
@@ -121,7 +121,7 @@ class KeptStacksFile : public ::testing::Test {
   std::unique_ptr<Subject> other_;
 };
 
-// They were made in no time because the pass that made the index told of the calls. Later only the
+// They were made in no time because the pass that made the index noted the calls. Later only the
 // index is at hand.
 TEST_F(KeptStacksFile, IsWrittenWhereLeapsSavedTheTime) {
   constexpr unsigned kNever = 1'000'000;  // milliseconds

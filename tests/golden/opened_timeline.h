@@ -19,7 +19,7 @@ struct OpenedTimeline {
   OpenedTimeline(const OpenedTimeline&) = delete;
   OpenedTimeline& operator=(const OpenedTimeline&) = delete;
 
-  // Of all threads. The running test fails where there is none.
+  // Makes the timeline of all threads. The running test fails if there is none.
   Timeline Make(const TimelineOptions& options = {}) const { return Make(options, played); }
   Timeline Make(const TimelineOptions& options, const std::vector<const ThreadFlow*>& of) const;
   std::vector<uint8_t> BytesOf(const Timeline& timeline) const;

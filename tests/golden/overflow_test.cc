@@ -63,7 +63,7 @@ class OverflowTest : public ::testing::TestWithParam<std::tuple<TrueDigest, std:
     EXPECT_EQ(account->decoded + account->padding + account->lost, stream_->file->bytes().size());
   }
 
-  // Of each overflow among the losses, how many instructions were told before it; other losses
+  // Returns, for each overflow among the losses, the number of instructions before it; other losses
   // must not occur.
   std::vector<uint64_t> Overflows() const {
     std::vector<uint64_t> overflows;

@@ -96,7 +96,7 @@ void ExpectSameTimes(const TimeAccounts& got, const TimeAccounts& expected, Near
   EXPECT_EQ(compared, of_lives.size());
 }
 
-// The pass that makes an index goes over most of the flow without telling its blocks.
+// The pass that makes an index skips most of the flow without delivering its blocks.
 TEST_P(OverviewTest, TimesOfTheFirstPassAreThoseOfADecode) {
   for (const bool damaged : {false, true}) {
     SCOPED_TRACE(damaged);
@@ -218,7 +218,7 @@ TEST_P(OverviewTest, SaysWhatTheWholeTimelineSays) {
     EXPECT_LT(overview.told * 100, instructions * 110);
     std::map<std::string, double> told = SharesByName(overview.timeline, instructions);
     for (const auto& [name, share] : SharesByName(whole, instructions)) {
-      // Where a function begins that nothing names only its call tells.
+      // Only its call shows where a nameless function begins.
       if (name.starts_with("[anon")) continue;
       EXPECT_NEAR(told[name], share, 0.03) << name;
     }
@@ -254,7 +254,7 @@ TEST_P(OverviewTest, TellsOfThreadsAndSpansOfTime) {
     EXPECT_EQ(half.timeline.times, whole.times);
     for (size_t i = 0; i < times.size(); ++i) times[i] += half.timeline.times[i];
     both += half.instructions;
-    // What lies in a segment on both sides is shared by time.
+    // A segment on both sides is shared by time.
     const auto told = static_cast<double>(InstructionsOf(whole));
     EXPECT_NEAR(static_cast<double>(half.instructions), told,
                 0.05 * static_cast<double>(all.instructions) + 1000);

@@ -19,7 +19,7 @@
 namespace flowback::golden {
 namespace {
 
-// All that is told of a report, as all writers put it.
+// The whole report, from all writers.
 std::string TextOf(const OpenedTimeline& opened, const LockReport& report) {
   const Threads threads(opened.perf.recording);
   SourceLines lines;
@@ -38,7 +38,7 @@ std::string TextOf(const OpenedTimeline& opened, const LockReport& report) {
   return sink.text();
 }
 
-// The same of the recording; `passed_over` grows by the parts that were passed over.
+// Finds the locks in the recording; `passed_over` grows by the parts that were passed over.
 std::string FindIn(const OpenedTimeline& opened, PassOver how, uint64_t segment_bytes,
                    uint64_t& passed_over) {
   uint64_t passed = 0;
@@ -98,8 +98,8 @@ INSTANTIATE_TEST_SUITE_P(All, PassedLocksTest, ::testing::ValuesIn(PerfRecording
 INSTANTIATE_TEST_SUITE_P(Overflown, PassedLocksTest, ::testing::ValuesIn(OverflownPerfRecordings()),
                          NameOfCase);
 
-// Of a flow of many segments and much code not all can be kept. What was not kept is not known, and
-// so it is played.
+// A flow of many segments and much code cannot be kept whole. Parts that were not kept are unknown,
+// and so they are played.
 TEST(StepMarks, KeepSoMuchOfAllSegments) {
   static constexpr uint8_t kLengths[] = {5};
   const AddressSpace space;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Every generated recording, played on any number of threads: what is told of each thread is what
-// decoding each of its stays by itself tells.
+// Every generated recording, played on any number of threads: each thread's flow equals the decode
+// of each of its stays by itself.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -122,7 +122,7 @@ bool IsKnown(const FlowPiece& piece) {
   return piece.stay->begin_bound != Bound::kOpen && piece.stay->end_bound != Bound::kOpen;
 }
 
-// No more is told than the thread's account has, and where it is known from when to when the thread
+// No more comes than the thread's account has, and where it is known from when to when the thread
 // was on CPUs, all of it: but for the time before its first stay, which is between no two.
 TEST_P(PlayerTest, AbsencesAreOfTheAccount) {
   ASSERT_NO_FATAL_FAILURE(Open(true));

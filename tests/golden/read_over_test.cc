@@ -29,11 +29,11 @@ class Silent final : public ExecutionConsumer {
   void OnLoss(const DataLoss&) override {}
 };
 
-// What was executed: blocks by address, about how many instructions in all.
+// The executed blocks by address, about how many instructions in all.
 struct Uses {
   std::set<uint64_t> blocks;
   uint64_t instructions = 0;
-  uint64_t read = 0;  // instructions that the reader told of
+  uint64_t read = 0;  // instructions from the reader
 };
 
 // Reads over a stream step by step.
@@ -78,7 +78,7 @@ std::optional<Uses> Alone(const DecodeInput& input, uint64_t from, bool asks_oft
   return reading.uses();
 }
 
-// Of one use of a path in seventeen the instructions are counted.
+// The instructions of one use of a path in seventeen are counted.
 void ExpectAboutWhatWasRead(const Uses& uses) {
   EXPECT_GT(uses.instructions, uses.read * 9 / 10);
   EXPECT_LT(uses.instructions, uses.read * 11 / 10);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A thread's times never go back from one stay to the next, whatever the recording tells.
+// A thread's times never go back from one stay to the next, in any recording.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -42,7 +42,7 @@ Change Without(Timing timing) {
   };
 }
 
-// Those that lost something to overflows, too.
+// Includes recordings with losses by overflows.
 std::vector<PerfRecording> AllRecordings() {
   std::vector<PerfRecording> recordings = PerfRecordings();
   for (const TrueDigest& truth : TrueDigests())

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Times against the truth: every instruction of every generated recording whose true time is known
-// executed within the bounds told for it, and the best estimates are nearer to the truth than
-// perf's.
+// executed within its bounds, and the best estimates are nearer to the truth than perf's.
 //
 // The limits are what perf 6.1 reached at the same instructions of the same file: `perf script
 // --itrace=i0ns -F tid,time,ip --ns`, its n-th line of a thread compared with the true time of the

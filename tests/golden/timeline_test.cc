@@ -200,7 +200,7 @@ TEST_P(TimelineTest, KeepsTheLawOnDamage) {
     }
 }
 
-// What a CallStack tells, in lines.
+// A CallStack's output, in lines.
 class CallNotes final : public CallListener, public PlayConsumer {
  public:
   CallNotes(FunctionFinder& finder, UsualMoves wants) : wants_(wants), stack_(finder, *this) {}
@@ -261,7 +261,7 @@ TEST_P(TimelineTest, UsualCallsAreToldAsTheyWereOneByOne) {
   }
 }
 
-// Whose time each instruction's was, by the recording's own list of when each executed.
+// The owner of each instruction's time, by the recording's own list of when each executed.
 class TrueSelfTimes final : public CallListener, public PlayConsumer {
  public:
   TrueSelfTimes(Symbolizer& symbolizer, SymbolFunctions& finder, const TimeTruth& truth)

@@ -165,7 +165,7 @@ TEST_P(Windows, AreReadTwice) {
     const size_t once = stream.bytes.size() / Granule() + 2;
     const size_t brought = stream.joined->brought() - before[stream.index];
     EXPECT_LE(brought, 2 * once + 4) << stream.index;
-    // Of a short one the idle granules are not brought again.
+    // The idle granules of a short one are not brought again.
     if (once > 20) {
       EXPECT_GE(brought, 2 * (once - 6)) << stream.index;
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What AArch64's instructions compute and write. Which registers one writes capstone tells as well:
-// of all code of Debian's library for arm64, and of random words.
+// What AArch64's instructions compute and write. capstone names the written registers as well: of
+// all code of Debian's library for arm64, and of random words.
 #include <capstone/capstone.h>
 #include <gtest/gtest.h>
 

@@ -64,7 +64,7 @@ InstructionClass KindNamed(std::string_view name) {
 struct Branch {
   uint32_t word;
   InstructionClass kind;
-  int64_t distance;  // of the target, where the word tells it
+  int64_t distance;  // of the target, if the word has it
 };
 
 // Encodings from the architecture's manual, "C4.1.3 Branches, Exception Generating and System".

@@ -41,7 +41,7 @@ TEST(AtomicAccess, IsThatOfLockPrefixesAndOfXchgWithMemory) {
     EXPECT_EQ(traits.atomic, each.atomic) << each.text;
   }
   EXPECT_FALSE(IsAtomicAccess({}, CodeMode::kX86_64));
-  const std::vector<uint8_t> swap = {0x20, 0x7c, 0xa0, 0x88};  // ldaddal, of which nothing is said
+  const std::vector<uint8_t> swap = {0x20, 0x7c, 0xa0, 0x88};  // ldaddal, which is not classified
   EXPECT_FALSE(IsAtomicAccess(swap, CodeMode::kAArch64));
 }
 

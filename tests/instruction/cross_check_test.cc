@@ -48,7 +48,7 @@ struct Reading {
   InstructionClass kind = kOther;
 };
 
-// The class that a name in Intel syntax tells. `operands` separate direct from indirect.
+// Returns the class for a name in Intel syntax. `operands` separate direct from indirect.
 InstructionClass KindByName(std::string_view name, std::string_view operands) {
   static const std::map<std::string_view, InstructionClass> kKinds = {
       {"loop", kConditional},  {"loope", kConditional},  {"loopne", kConditional},

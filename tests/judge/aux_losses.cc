@@ -21,7 +21,7 @@ constexpr uint64_t kTruncatedFlag = 1;
 // Places in both records, of 8 bytes each.
 constexpr size_t kAuxOffset = 8, kAuxSize = 16, kAuxFlags = 24;
 constexpr size_t kTraceSize = 8, kTraceOffset = 16;
-// The same of 4 bytes.
+// Fields of 4 bytes.
 constexpr size_t kAuxTid = 36;
 constexpr size_t kTraceIndex = 32, kTraceTid = 36, kTraceCpu = 40;
 constexpr uint64_t kAlignment = 8;  // perf pads AUXTRACE's data to it
@@ -34,7 +34,7 @@ void Set(Record& record, size_t at, uint64_t value) {
   for (size_t i = 0; i < 8; ++i) record.bytes.at(at + i) = static_cast<uint8_t>(value >> (8 * i));
 }
 
-// An AUXTRACE record's data, and the AUX record that tells of it: the one before it in the file.
+// An AUXTRACE record's data, and its AUX record: the one before it in the file.
 struct Piece {
   size_t aux = 0;  // numbers of records
   size_t trace = 0;
@@ -95,7 +95,7 @@ void Truncate(std::vector<Record>& records, const std::vector<Piece>& pieces, co
   records.insert(records.begin() + static_cast<ptrdiff_t>(piece.aux) + 1, std::move(rest));
 }
 
-// AUX records stay as they are: the kernel has told of all data.
+// AUX records stay as they are: the kernel has reported all data.
 void MakeHole(std::vector<Record>& records, const Piece& piece, uint64_t at, uint64_t removed) {
   Record& trace = records[piece.trace];
   Record rest = trace;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Takes trace data out of a perf.data file, and has its records tell so as the kernel's and perf's
-// do.
+// Takes trace data out of a perf.data file, and changes its records as the kernel and perf would.
 #pragma once
 
 #include <cstdint>

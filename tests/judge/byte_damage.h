@@ -20,9 +20,9 @@ struct DamagedBytes {
   std::string what;
 };
 
-// The kinds: 0 bytes taken away, told as a gap; 1 packets taken away for an OVF with the FUP that
-// resolves it; 2 an OVF between two packets; 3 bytes taken away in silence; 4 a bit flipped; 5 a
-// byte changed; 6 bytes doubled.
+// The kinds: 0 0 bytes taken away, marked as a gap; 1 packets taken away for an OVF with the FUP
+// that resolves it; 2 an OVF between two packets; 3 bytes taken away in silence; 4 a bit flipped; 5
+// a byte changed; 6 bytes doubled.
 constexpr unsigned kByteDamages = 7;
 
 // At `offset` or behind it: where hardware might have written an OVF of its own, not inside a PSB+

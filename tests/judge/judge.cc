@@ -75,7 +75,7 @@ class Recorder final : public ExecutionConsumer {
   const Labels* labels_;
 };
 
-// Instructions of the told flow of which one thing is demanded.
+// Instructions of the decoded flow with one requirement.
 struct Segment {
   uint64_t first = 0;
   uint64_t end = 0;
@@ -85,7 +85,7 @@ struct Segment {
   bool demanded = true;
   uint64_t most = ~uint64_t{0};   // place up to which it is true where nothing is demanded
   uint64_t timed = ~uint64_t{0};  // so many of its instructions must have true times
-  // Times up to this one were told in doubt; what follows is not told as earlier.
+  // Times up to this one were in doubt; later flow does not have earlier times.
   uint64_t time_in_doubt = 0;
 };
 
@@ -292,7 +292,7 @@ class Judge {
     return Where(number, segment) + text;
   }
 
-  // What is told from the first false instruction on, at the place that fits best.
+  // Prints the flow from the first false instruction on, at the place that fits best.
   void Wrong(size_t number, const Segment& segment) {
     const auto common = [&](uint64_t place) {
       uint64_t same = 0;
@@ -317,7 +317,7 @@ class Judge {
 
  public:
   uint64_t last_tsc_ = 0;       // in the true stream: of the last TSC ahead of the damage
-  uint64_t behind_offset_ = 0;  // of the input: where what is told must be true again
+  uint64_t behind_offset_ = 0;  // of the input: where the flow must be true again
 
  private:
   const TrueFlow& truth_;

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: MIT
-// Holds what was told of a damaged recording against what really executed.
+// Compares the flow of a damaged recording with the instructions that really executed.
 //
-// The told flow is cut at its losses into stretches. A stretch begins with a packet that says where
-// execution is, and in the undamaged stream that packet proves just the instructions up to there:
-// so not only must a stretch be some part of the true flow, behind the stretch before it, but the
-// one part that its packets are about. In a loop, where the same instructions come again and again,
-// nothing less would notice an iteration too many.
+// The decoded flow is cut at its losses into stretches. A stretch begins with a packet that says
+// where execution is, and in the undamaged stream that packet proves just the instructions up to
+// there: so not only must a stretch be some part of the true flow, behind the stretch before it,
+// but the one part that its packets are about. In a loop, where the same instructions come again
+// and again, nothing less would notice an iteration too many.
 //
 // What can be demanded depends on what was done to the input.
 //
 //  * Code taken away, bytes taken away where the recorder says so (a gap), an OVF where bytes are
-//    missing: nothing in the stream is false. All that is told must be true, without exception.
+//    missing: nothing in the stream is false. The whole flow must be true, without exception.
 //
-//  * Silent damage, bits flipped or bytes missing that nobody tells of: bytes that say something
-//    else than the hardware did. What they prove is not true, and no decoder can know before a
+//  * Silent damage, bits flipped or bytes missing without a mark: bytes that say something
+//    else than the hardware did. Their flow is not true, and no decoder can know before a
 //    later packet contradicts. So the stream has three parts:
 //       before    the packets that end before the damage: what they prove must be true;
 //       doubt     from the damage to the end of the first whole PSB+ behind it;
@@ -25,7 +25,7 @@
 //
 // Where the processor deferred TIPs, a TIP is where execution was, not where it is: bits of a TNT
 // packet ahead of it belong behind it. Packets alone do not prove that a processor never does so,
-// and a TNT that is gone is not there to warn. What is false behind a loss and begins with a TIP of
+// and a TNT that is gone is not there to warn. False flow after a loss that begins with a TIP of
 // such a processor is counted by itself, and bounded.
 #pragma once
 
@@ -44,9 +44,9 @@ struct Damage {
   uint64_t begin = 0;
   uint64_t removed = 0;
   uint64_t inserted = 0;
-  bool silent = false;  // nothing tells of it
+  bool silent = false;  // without a mark
 
-  // Where a byte of the damaged stream is in the true one. What lies in inserted bytes is at their
+  // Where a byte of the damaged stream is in the true one. Places in inserted bytes are at their
   // begin.
   uint64_t TrueOffset(uint64_t offset) const {
     if (offset < begin) return offset;
@@ -57,7 +57,7 @@ struct Damage {
   }
 };
 
-// The told flow of a stream.
+// The decoded flow of a stream.
 struct ToldFlow {
   struct Stretch {
     uint64_t first = 0;  // instruction
@@ -72,14 +72,14 @@ struct ToldFlow {
   std::vector<DataLoss> losses;
   std::vector<StayRun> stays;
   std::vector<uint64_t> parts;   // instructions before each part that was asked for
-  uint64_t latest_in_doubt = 0;  // time that anything has that was told before the last part
+  uint64_t latest_in_doubt = 0;  // of all flow before the last part
   FlowDigest digest;
 };
 
 // `parts`: stream offsets where parts of it begin.
 ToldFlow ToldFlowOf(Decoder& decoder, DecodeInput input, const std::vector<uint64_t>& parts);
 
-// Told instructions [first, end) are those from `place` on of the truth.
+// Decoded instructions [first, end) are those from `place` on of the truth.
 struct Placed {
   uint64_t first = 0;
   uint64_t end = 0;
@@ -100,15 +100,15 @@ struct Findings {
   uint64_t wrong_stretches = 0;
   uint64_t wrong_instructions = 0;
   uint64_t wrong_times = 0;
-  uint64_t wrong_threads = 0;  // runs told as another thread's, or out of its order
+  uint64_t wrong_threads = 0;  // runs of a wrong thread, or out of its order
   uint64_t excused_times = 0;
   std::vector<std::string> wrong;  // in words, the first few of each input
-  std::vector<std::string> late;   // the same of times
+  std::vector<std::string> late;   // the same for times
 
   std::vector<Placed> placed;  // of the last input
 
   bool AllTrue() const { return wrong_stretches == 0 && wrong_times == 0 && wrong_threads == 0; }
-  // What is excused is the exception: fewer stretches than cuts, and not a third of what was told.
+  // Excuses are the exception: fewer stretches than cuts, and not a third of the flow.
   bool FewExcused() const {
     return excused_stretches <= cuts &&
            2 * excused_instructions <= instructions + wrong_instructions + kTooFewToSay;
@@ -118,8 +118,8 @@ struct Findings {
   std::string Text() const;
 };
 
-// Decodes the input in every way, expects one answer of all, and judges that.
-// `told`: where to leave what was told; null: nowhere.
+// Decodes the input in every way, expects one answer of all, and judges that. `told`: where to
+// store the decoded flow; null: nowhere.
 Findings JudgeInput(Decoder& decoder, const TrueFlow& truth, const DecodeInput& input,
                     const Damage* damage, const std::string& what, ToldFlow* told = nullptr);
 

@@ -39,7 +39,7 @@ struct RealRaw {
   const char* cpu;
   FlowDigest digest;
   bool from_psbs_only = false;
-  bool raw = true;  // else the file tells of itself: perf.data, or LLDB's bundle
+  bool raw = true;  // else the file describes itself: perf.data, or LLDB's bundle
 };
 
 const RealRaw kReal[] = {
@@ -248,7 +248,7 @@ class Told {
  public:
   Told(const std::string& folder, unsigned cpu) : gaps_(golden::ReadOverflowGaps(folder, cpu)) {}
 
-  // The instruction's number among those that are told; of one that is lost, that of the next.
+  // Returns the instruction's number among the delivered ones; for a lost one, that of the next.
   uint64_t NumberOf(uint64_t index) const {
     uint64_t lost = 0;
     for (const golden::OverflowGap& gap : gaps_) {
@@ -267,7 +267,7 @@ class Told {
   std::vector<golden::OverflowGap> gaps_;
 };
 
-// The generator's digest is of what executed, which the same run without overflows tells.
+// The generator's digest is of what executed, from the same run without overflows.
 void CutOutOverflows(const golden::GeneratedStream& stream, const RawName& name, RawStream& raw) {
   const Told told(stream.folder, name.cpu);
   const std::string whole_name = name.recording.substr(0, name.recording.size() - kOvf.size());

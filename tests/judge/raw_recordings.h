@@ -36,8 +36,8 @@ struct RawStream {
   TimeConversion time;
   AddressSpaceHistory code;
   FlowDigest digest;             // what the generator or its publisher says of it
-  std::vector<KnownTime> known;  // true times that are told elsewhere
-  // Its code has a hole, so that the digest is of what can be told from sync points on alone.
+  std::vector<KnownTime> known;  // true times from another source
+  // Its code has a hole, so that the digest covers only flow from sync points on.
   bool from_psbs_only = false;
   std::shared_ptr<const void> storage;
 
@@ -45,9 +45,9 @@ struct RawStream {
   std::vector<Resync> Resyncs() const;
 };
 
-// What the generator says of the flow that a stream of a recording with overflows can tell: the
-// same run without them, less what its list of gaps says was lost. Fails the running test where
-// that can't be read.
+// The generator's digest of the recoverable flow of a recording with overflows: the same run
+// without them, less what its list of gaps says was lost. Fails the running test where that can't
+// be read.
 FlowDigest DigestWithoutGaps(const RawName& name);
 
 // One stream, or some parts of it where it is long. Fails the running test where it can't be read.

@@ -75,8 +75,8 @@ TEST_P(GeneratedSeeds, TellNothingFalse) {
       truth.known.push_back({n, subject.truth().times[n]});
     ASSERT_EQ(truth.digest, subject.truth().digest);
     truth.deferred_tips = subject.stream().options.deferred_tips;
-    // Whether TIPs are held back is told by the packets alone. The generator sends returns at once
-    // in any case, so that some of its streams look as if it did so with all.
+    // Only the packets show whether TIPs are held back. The generator sends returns at once in any
+    // case, so that some of its streams look as if it did so with all.
     const bool looks_at_once =
         truth.deferred_tips && pt::ShowsTipsAtOnce(subject.Input(), pt::Errata());
     if (looks_at_once) {

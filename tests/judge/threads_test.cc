@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Every generated perf.data file: with each image taken away or cut short, with its bytes damaged,
-// and with trace data lost as the file's records tell it; each CPU's flow by itself, and each
+// and with trace data lost, marked in the file's records; each CPU's flow by itself, and each
 // thread's over all CPUs.
 //
 // A thread's true flow is that of its stays on the undamaged CPUs, one after the other, whose
-// digest is the generator's. Of the damaged recording every instruction that is told as a thread's
-// must be one that this thread executed, and come in the order in which it did.
+// digest is the generator's. In the damaged recording every instruction of a thread must be one
+// that this thread executed, and come in the order in which it did.
 #include "flowback/replay/threads.h"
 
 #include <gtest/gtest.h>
@@ -42,7 +42,7 @@
 namespace flowback::judge {
 namespace {
 
-// Of longer files fewer changes are judged, and none where a sanitizer makes each take minutes.
+// Longer files have fewer judged changes, and none where a sanitizer makes each take minutes.
 constexpr uint64_t kLongBytes = 1'500'000;
 
 uint64_t FileSize(const golden::PerfRecording& one) {
@@ -58,7 +58,7 @@ struct Opened {
   std::optional<StreamInputs> inputs;
 };
 
-// What is other than as it was recorded.
+// A change to a recording.
 struct Change {
   std::function<void(Opened&)> done = {};
   std::filesystem::path file = {};   // in place of the recording's; empty: that
@@ -221,7 +221,7 @@ class PerfRecording : public ::testing::TestWithParam<golden::PerfRecording> {
     uint64_t count = 0;
   };
 
-  // Whose each told instruction is, and where it lies in what that thread executed.
+  // Finds each instruction's thread, and its place in that thread's flow.
   void Attribute(const TrueFlow& truth, const ToldFlow& told, const std::vector<Placed>& placed,
                  const std::string& what,
                  std::map<const ThreadStay*, std::vector<Ordered>>& ordered) {
@@ -399,7 +399,7 @@ TEST_P(PerfRecording, WithLostTraceData) {
     ASSERT_NO_FATAL_FAILURE(Open(GetParam(), Resync::kEarliest, {.file = file}, opened));
     for (const Stream& stream : opened.recording.streams) {
       const Damage& damage = damages[stream.index];
-      // The file is damaged as is meant, and tells so.
+      // The file is damaged as intended, with its mark.
       ASSERT_EQ(stream.bytes.size() + damage.removed,
                 whole_.recording.streams[stream.index].bytes.size());
       ASSERT_EQ(stream.gaps.size(), damage.removed == 0 ? 0 : 1);
@@ -451,8 +451,7 @@ bool LoseRecords(Recording& recording, testing::Random& random) {
   return told;
 }
 
-// Nothing that the lost records would have told is guessed: not whose the flow is, and not which
-// code ran.
+// Facts of lost records are not guessed: neither the flow's thread nor its code.
 TEST_P(PerfRecording, WithLostRecords) {
   const unsigned times = FileSize(GetParam()) > kLongBytes ? 4 : 12;
   testing::Random random(whole_.recording.streams[0].bytes.size() + 3);

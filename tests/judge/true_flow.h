@@ -2,9 +2,9 @@
 // What really executed on a stream, instruction by instruction, and which packets prove how much of
 // it.
 //
-// The list is that of an undamaged decode whose digest has been shown to be the generator's own
-// (or the published one): two lists of one digest are one list. Each packet of the stream is a
-// stay of its own for that decode, so that every piece of flow comes with the packet that told it.
+// The list is that of an undamaged decode whose digest has been shown to be the generator's own (or
+// the published one): two lists of one digest are one list. Each packet of the stream is a stay of
+// its own for that decode, so that every piece of flow comes with the packet that proved it.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ struct TimeRun {
 };
 
 // Parts of a stream as stays of a decode, each that of the thread that runs there, so that every
-// piece of flow comes with the part that told it. Never moved: the changes point into it.
+// piece of flow comes with the part that proved it. Never moved: the changes point into it.
 class Labels {
  public:
   // A part begins at each of `offsets`, which are sorted.
@@ -108,16 +108,16 @@ struct TrueFlow {
   uint64_t ToldThrough(uint64_t offset) const;
   // How many of the known times the undamaged stream's bounds exclude.
   uint64_t TimesOutOfBounds() const;
-  // Behind how many instructions execution may have stood by what the packet at `offset` tells: as
-  // many as are told with it, but for a FUP. That may name the instruction that its compound is
-  // about and proves, a PTWRITE, or one that is told with the compound's last packet only.
+  // Behind how many instructions execution may have stood by the packet at `offset`: as many as
+  // come with it, except for a FUP. That may name the instruction that its compound is about and
+  // proves, a PTWRITE, or one that comes with the compound's last packet only.
   std::vector<uint64_t> PlacesAt(uint64_t offset) const;
 };
 
 // Fails the running test where the stream can't be decoded. `input` is that of the whole stream.
 TrueFlow TrueFlowOf(Decoder& decoder, DecodeInput input);
 
-// The packets of the stream from its first PSB on; none of them is told by then.
+// The packets of the stream from its first PSB on; none of them has been delivered by then.
 std::vector<TrueFlow::Packet> PacketsOf(Bytes bytes, const CpuId& cpu = {});
 
 }  // namespace flowback::judge

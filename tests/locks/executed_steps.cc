@@ -96,7 +96,7 @@ struct TracedStep {
   unsigned thread = 0;
 };
 
-// Of a line like "Trace 0: 0x7fa7abed67c0 [00009331/00000000004192a0/...] name".
+// Parses a line like "Trace 0: 0x7fa7abed67c0 [00009331/00000000004192a0/...] name".
 TracedStep StepIn(const char* line) {
   constexpr std::string_view kBegin = "Trace ";
   const char* const at = std::strchr(line, '/');

@@ -31,9 +31,9 @@ using StepHook = std::function<void(pid_t pid, const std::vector<uint8_t>& code)
 // Steps a program of this machine with ptrace, at most `steps` instructions; then ends it.
 ExecutedSteps StepHere(const std::string& path, const std::string& argument, size_t steps,
                        const StepHook& before = {});
-// Runs a static program for AArch64 in qemu-aarch64, which writes down each instruction. Those of
-// the thread that executes the marks are taken, and the program runs on to its end behind the
-// second.
+// Runs a static program for AArch64 in qemu-aarch64, which writes down each instruction.
+// Instructions of the thread that executes the marks are taken, and the program runs on to its end
+// behind the second.
 ExecutedSteps StepInQemu(const std::string& path, const std::string& argument, size_t steps);
 
 }  // namespace flowback

@@ -177,7 +177,7 @@ class TracedCpu {
   const std::map<uint64_t, std::vector<uint8_t>>& code_;
   const CpuHabits& habits_;
   size_t executed_ = 0;
-  // Each return has a packet of its own, which tells when it executed.
+  // Each return has a packet of its own, with its time.
   const testing::GeneratorOptions options_{
       .kernel = true, .return_compression = false, .tsc = true, .mtc = true, .cyc = true};
   testing::Random random_{1};
@@ -243,7 +243,7 @@ const std::map<std::string, uint64_t>& KernelRecording::functions() {
   return functions_;
 }
 
-// What is executed ahead of the thread's first function is the program's, not the scene's.
+// Flow before the thread's first function belongs to the program, not to the scene.
 KernelScene KernelRecording::Step(const std::string& scene, const std::set<std::string>& in_user) {
   KernelScene stepped;
   OtherProcessors others;

@@ -61,7 +61,7 @@ class KernelRecording {
   // goes by that name, and with no names at all there are no symbols. Returns null if it fails.
   nlohmann::json Locks(const std::map<std::string, std::string>& names,
                        std::vector<std::string> words = {});
-  // When each instruction that is told executed on a CPU, in nanoseconds.
+  // When each delivered instruction executed on a CPU, in nanoseconds.
   const std::vector<uint64_t>& TimesOf(size_t cpu) const { return cpus_[cpu].times; }
   // When a CPU went from one stay to the next, and from the last one to nothing.
   std::vector<uint64_t> SwitchTimes(size_t cpu) const;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Who held what others waited for.
+// The holders of locks that others waited for.
 #include "replay/locks/holders/lock_holders.h"
 
 #include <gtest/gtest.h>
@@ -139,7 +139,7 @@ TEST_F(LocksWithAddresses, ManyTriesInVainLeaveItCertain) {
   EXPECT_EQ(Tell().holders.at(0).certain, 80u);
 }
 
-// What it may have tried to acquire besides does not matter.
+// Its other tries do not matter.
 TEST_F(LocksWithAddresses, TheVeryLockIsCertainBesideTriesInVain) {
   for (uint64_t i = 0; i < 200; ++i) AcquireAt(0, 0, i, true);
   HoldAt(0, 0x1000, 210, 300);
@@ -202,7 +202,7 @@ TEST_F(LockHoldersTest, WhoComesLaterDoesNotHoldIt) {
   EXPECT_EQ(report.holders[0].certain, 150u);
 }
 
-// When the holder has released it, nothing tells how soon the thread that waits is woken.
+// When the holder has released it, it is unknown how soon the waiting thread is woken.
 TEST_F(LockHoldersTest, NobodyIsCertainAfterTheRelease) {
   Hold(0, 100, 200);
   Hold(2, 150, 300);
@@ -230,7 +230,7 @@ TEST_F(LockHoldersTest, WhoIsAcquiringMayHoldIt) {
   EXPECT_EQ(Tell().holders.at(0).certain, 0u);
 }
 
-// Likewise where it has begun to release it.
+// The same holds once it has begun to release it.
 TEST_F(LockHoldersTest, WhoIsReleasingMayHoldIt) {
   Hold(0, 100, 300);
   Acquire(2, 110);
@@ -262,7 +262,7 @@ TEST_F(LockHoldersTest, WhatAThreadTriedAndReleasesItHeld) {
   EXPECT_EQ(Tell().holders.at(0).certain, 150u);
 }
 
-// The one that tries in vain may be the holder as far as the flow tells, but has no share.
+// The one that tries in vain may be the holder by the flow, but has no share.
 TEST_F(LockHoldersTest, WhoTriesInVainIsNoHolder) {
   Hold(0, 100, 300);
   Acquire(2, 120, true);
@@ -316,7 +316,7 @@ TEST_F(LockHoldersTest, TellsInWhichCallTheHolderWas) {
   EXPECT_EQ(Tell().holders.at(0).path, lengthy);
 }
 
-// What it does before others wait is not told, and of many calls the outer ones are.
+// Its work before others wait is left out, and of many calls the outer ones are kept.
 TEST_F(LockHoldersTest, TellsTheOuterCallOfVeryMany) {
   const uint32_t outer = Call(PathTree::kRoot, 1);
   const uint32_t before = Call(outer, 2);

@@ -29,7 +29,7 @@ class MadeReport {
   void TakeTimes();
 
   LocksView View() const;
-  // Of the first sentence.
+  // Returns the first sentence.
   std::string FirstSentence() const { return LockSentences(View()).front(); }
   std::string Text() const;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What is said of waits, in text and JSON, of reports made by hand.
+// Text and JSON about waits, from reports made by hand.
 #include "replay/writers/writers.h"
 
 #include <gtest/gtest.h>

@@ -14,7 +14,7 @@ size_t Obvious(const std::vector<uint8_t>& bytes, size_t from) {
   if (from >= bytes.size()) return bytes.size();
   const auto& pattern = Psb::kPattern;
   auto hit = std::search(bytes.begin() + from, bytes.end(), pattern.begin(), pattern.end());
-  // Of a longer run of 02 82 the last 16 bytes are the PSB.
+  // In a longer run of 02 82 the last 16 bytes are the PSB.
   while (bytes.end() - hit >= 18 && std::equal(hit + 16, hit + 18, pattern.begin())) hit += 2;
   return hit - bytes.begin();
 }

@@ -12,7 +12,7 @@
 namespace flowback::testing {
 namespace {
 
-// Of the flow, instruction by instruction.
+// Counts the flow, instruction by instruction.
 CodeCounts TrueCounts(Decoder& decoder, const DecodeInput& input) {
   CountedFlow flow;
   EXPECT_TRUE(decoder.Decode(input, flow));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Streams of many pieces, of which little is in memory at one time: everything that reads them
-// tells the same as where all of it is there.
+// Streams of many pieces, of which little is in memory at one time: every reader gives the same as
+// with the whole stream in memory.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -185,8 +185,8 @@ void Insert(std::vector<uint8_t>& bytes, size_t at, size_t count, uint8_t even, 
   bytes.insert(bytes.begin() + static_cast<ptrdiff_t>(at), run.begin(), run.end());
 }
 
-// Runs that are longer than a window: padding, where the engine looks for the next packet that
-// tells; no packets at all; and a PSB that does not end. In front, too, and gaps.
+// Runs that are longer than a window: padding, where the engine looks for the next packet about the
+// flow; no packets at all; and a PSB that does not end. In front, too, and gaps.
 DecodeInput Damage(const DecodeInput& whole, std::vector<uint8_t>& bytes, std::mt19937_64& random) {
   bytes.assign(whole.bytes.begin(), whole.bytes.end());
   for (int i = 0; i < 6; ++i) {

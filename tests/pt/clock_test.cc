@@ -57,7 +57,7 @@ TEST(Clock, TheMtcCounterWraps) {
   EXPECT_EQ(clock.tsc(), 1'000'000u + 800);
 }
 
-// TMA has 16 bits of the counter, so of a long period's eight MTC bits it tells seven, six, ...
+// TMA has 16 bits of the counter, so it has seven, six, ... of a long period's eight MTC bits
 TEST(Clock, TmaTellsFewerMtcBitsOfALongPeriod) {
   PtConfig config = Config();
   config.mtc_shift = 9;
@@ -169,7 +169,7 @@ TEST(ClockBounds, CyclesTakeSomeTimeAtLeast) {
   EXPECT_EQ(clock.Mark(TimeMark::Kind::kCyc).hi, 0u);
 }
 
-// The packet tells of the change after it; some cycles before it may have been faster already.
+// The packet comes before the change; some cycles before it may have been faster already.
 TEST(ClockBounds, TheHighestRatioBoundsCyclesAroundAChangeOfFrequency) {
   Clock clock(Config());
   clock.On(Cbr{12});
@@ -191,7 +191,7 @@ TEST(ClockBounds, CyclesWithoutRatiosBoundNothing) {
   EXPECT_EQ(clock.lo(), 1000u);
 }
 
-// A frequency change may have been told in what is missing.
+// A missing packet may have had a frequency change.
 TEST(ClockBounds, BehindAGapCyclesBoundNothingUntilARatioIsTold) {
   Clock clock(Config());
   clock.On(Cbr{30});
@@ -342,7 +342,7 @@ TEST(ClockBounds, AWholeTurnIsNotMissedByRounding) {
   EXPECT_EQ(clock.Mark(TimeMark::Kind::kTsc).late, 256u * 800);
 }
 
-// It is always sent with a TSC packet, of whose time it tells.
+// It is always sent with a TSC packet, whose time it describes.
 TEST(ClockBounds, ATmaWhoseTscIsLostSaysNothing) {
   Clock clock(Config());
   clock.On(Tsc{1'000'000});

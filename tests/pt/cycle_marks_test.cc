@@ -66,8 +66,8 @@ class CycleMarksTest : public TimesTest {
   }
 };
 
-// Each stands at the first branch of the packet that it times. What an MTC's takes is the next
-// one's, too: which instructions the MTC came behind is not told.
+// Each stands at the first branch of the packet that it times. An MTC's instructions may be the
+// next one's, too: its exact place is unknown.
 TEST_F(CycleMarksTest, StandWhereCycTimesABranch) {
   Cycles(500);
   Loop(6);
@@ -106,7 +106,7 @@ TEST_F(CycleMarksTest, APauseHasItsOwn) {
                                           {6, Since::kFlow, 50}}));
 }
 
-// A processor that is told to leave out CYC packets of few cycles.
+// A processor that leaves out CYC packets of few cycles, by its setting.
 TEST_F(CycleMarksTest, CyclesThatAPauseHadAShareInAreNobodys) {
   Cycles(10);
   writer_.TntBit(false);
@@ -215,7 +215,7 @@ TEST(CycleMarksOfStreamsTest, AreTheCyclesThatPassed) {
     }
   }
   EXPECT_GT(compared, 20'000u);
-  // What came ahead of the first mark and behind the last one is not told.
+  // Cycles before the first mark and after the last one are unknown.
   EXPECT_GT(told * 10, all * 9);
 }
 

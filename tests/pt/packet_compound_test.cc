@@ -15,7 +15,7 @@ const auto kNotAsked = [] {
 
 // A PTW, or another packet whose FUP is its own.
 constexpr PacketCompound::Waiting kOwnsFup{.event = {}};
-// A packet that tells of a place at which an interrupt may begin, too.
+// A packet that names a place at which an interrupt may begin, too.
 constexpr PacketCompound::Waiting kInforms{.event = {}, .must_reach = false, .takes_fup = false};
 constexpr PacketCompound::Waiting kAbort{
     .event = {}, .takes_fup = false, .abort = true, .transaction = true};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the memo keeps of packets, on code small enough to be walked by hand. That counting with it
-// is counting without it, the generated streams and the recordings tell.
+// The memo's content for packets, on code small enough to be walked by hand. The generated streams
+// and the recordings test that counting with it equals counting without it.
 #include "decode/pt/path_memo.h"
 
 #include <gtest/gtest.h>
@@ -266,7 +266,7 @@ TEST(MemoOfDeepCalls, ArePutWhereOthersGaveWay) {
   }
 }
 
-// What is too long behind one call may be a path behind another.
+// A walk that is too long after one call may be a path after another.
 TEST(MemoOfDeepCalls, OneCallerDoesNotKeepAnothersPathAway) {
   std::vector<uint8_t> code = {0xc3};                       // 1000 ret
   code.insert(code.end(), {0xe8, 0xfa, 0xff, 0xff, 0xff});  // 1001 call 1000
@@ -372,7 +372,7 @@ TEST_F(Memo, CountsEachUseOnce) {
   EXPECT_EQ(counts.exits.Of(InstructionClass::kCall, BlockExit::kTaken), 5u);
 }
 
-// What is used and in no sum yet is bounded: whoever uses a path is told when to count.
+// Uncounted uses are bounded: the user of a path learns when to count.
 TEST_F(Memo, SaysWhenUsesAreToBeCounted) {
   Path<TipTnt>* path = Learn(kFirst, Tnt("ttn"));
   ASSERT_NE(path, nullptr);

@@ -110,7 +110,7 @@ TEST(ReturnStack, GoesUpAndDownWithoutEnd) {
     const Told more = EffectOf(up, 0, 2, 2);
     ASSERT_TRUE(more.Apply(up));
     for (uint32_t i = 2; i-- > 0;) ASSERT_EQ(up.CallAt(1 - i), 1000 + i) << round;
-    // Returns from an empty stack, as a TIP may tell them, take it down.
+    // Returns from an empty stack, as with a TIP, take it down.
     ReturnStack::Effect returns;
     returns.CountPop();
     ASSERT_TRUE(down.Apply(returns));

@@ -11,7 +11,7 @@
 namespace flowback::pt {
 namespace {
 
-// Counts how often its flow had to be told.
+// Counts how often its flow had to be handed on.
 class HoldingSink : public TellingSink<HoldingSink, TimeEstimator> {
  public:
   explicit HoldingSink(TimeEstimator& receiver) : TellingSink(receiver) {}
@@ -35,7 +35,7 @@ class Telling : public testing::Test {
   void Mark(TimeMark::Kind kind, uint64_t tsc) {
     sink_.Mark({.kind = kind, .tsc = tsc, .lo = tsc, .hi = tsc}, true);
   }
-  // How often the flow had to be told meanwhile.
+  // How often the flow had to be handed on meanwhile.
   template <class Do>
   int TimesToldBy(const Do& act) {
     const int before = sink_.told;

@@ -65,8 +65,8 @@ TEST_F(TimesTest, ATipMayHaveBeenHeldBack) {
   ExpectBounds(54, 66, Line(1), Line(3));
 }
 
-// A PIP says nothing of the flow here. What is told behind them may have executed before the
-// MTC ahead of them; only what surely follows a packet of the flow is younger.
+// A PIP says nothing of the flow here. Flow after them may have executed before the MTC ahead of
+// them; only what surely follows a packet of the flow is younger.
 TEST_F(TimesTest, AStatusPacketDoesNotMakeOlderFlowYounger) {
   Loop(12);
   writer_.TimePacket(Mtc{9});

@@ -8,7 +8,7 @@
 namespace flowback::pt::times {
 namespace {
 
-// The overflow hid two turns of the MTC counter; the TSC packet of the next PSB+ tells.
+// The overflow hid two turns of the MTC counter; the TSC packet of the next PSB+ shows it.
 TEST_F(TimesTest, MtcsBehindAnOverflowWaitForATsc) {
   LoopAroundAnOverflow();
   Loop(12);
@@ -77,7 +77,7 @@ TEST_F(TimesTest, TurnsBehindAnOverflowMayBeThoseOfASleep) {
   ExpectBounds(36, 48, Line(3), Line(3) + 100 + turns);
 }
 
-// Nothing tells of the packets that are missing but one that can't be: as behind an overflow.
+// Only an impossible packet shows the missing ones: as behind an overflow.
 TEST_F(TimesTest, MtcsBehindAContradictionWaitForATsc) {
   resync_ = Resync::kEarliest;
   Loop(6);

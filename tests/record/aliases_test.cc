@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Code that changes by another way than a write at its own address: it runs as natively, and is
-// told as it ran.
+// recorded as it ran.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 

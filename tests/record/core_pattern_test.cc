@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Names of core dumps, as core(5) tells them.
+// Names of core dumps, as in core(5).
 #include "capture/record/core_pattern.h"
 
 #include <gtest/gtest.h>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// CYC packets: what the decoders make of them is when the instructions ran. On the instruction
-// clock that is known: an instruction ends at the first time told, and one tick later for each
-// before it.
+// CYC packets: the decoders find from them when the instructions ran. On the instruction clock that
+// is known: an instruction ends at the first known time, and one tick later for each before it.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -20,7 +19,7 @@ using record::TraceClock;
 struct Timed {
   uint64_t tsc = 0;
   TscInterval bounds;
-  bool indirect = false;  // the last of its block, with a target that a packet tells
+  bool indirect = false;  // the last of its block, with a target in a packet
 };
 
 std::vector<Timed> Times(const Recording& recording, std::string_view engine) {
@@ -87,14 +86,15 @@ TEST_P(Cycles, TellWhenEachInstructionRan) {
     EXPECT_LE(times[i].bounds.lo, truth) << "instruction " << i;
     EXPECT_TRUE(times[i].bounds.hi == 0 || times[i].bounds.hi >= truth) << "instruction " << i;
     told += times[i].indirect;
-    // A target that a packet tells has a CYC of its own.
+    // A target in a packet has a CYC of its own.
     EXPECT_TRUE(!times[i].indirect || times[i].tsc == truth)
         << "instruction " << i << ": " << times[i].tsc;
   }
   EXPECT_GT(told, 10u);
 }
 
-// libipt tells the last time it read: behind a branch with a packet of its own, that of the branch.
+// libipt returns the last time it read: behind a branch with a packet of its own, that of the
+// branch.
 TEST_P(Cycles, LibiptAgrees) {
   const std::string engine = GetParam();
   if (engine == "emulate") FLOWBACK_NEEDS_EMULATOR();

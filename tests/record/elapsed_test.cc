@@ -107,7 +107,7 @@ TEST(Clock, TracesTimeIsRealTime) {
   EXPECT_LE(traced, summary->elapsed);
 }
 
-// Also with periods so long that TMA does not tell all of an MTC's bits.
+// Also with periods so long that TMA does not have all of an MTC's bits.
 TEST(Clock, DecodedTimesLieInsideTheRecording) {
   FLOWBACK_NEEDS_PTRACE();
   for (const uint8_t mtc_shift : {3, 8, 9, 14, 15}) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What ends a recording before its program: signals, the file's size; and what is told meanwhile.
+// Ends of a recording before its program: signals, the file's size; and messages meanwhile.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/resource.h>

@@ -87,7 +87,7 @@ constexpr Machine kMachines[] = {{"skylake_server", "lbr", 32, ""},
                                  {"zen4", "lbr", 16, ""},
                                  {"arm_brbe", "brbe", 64, ""}};
 
-// Of somebody who may record there.
+// The kernel of a user who may record there.
 SimulatedKernel KernelOf(const char* tree) {
   kernel::MachineTree machine = test::Tree(tree);
   machine.Remove("/proc/sys/kernel/perf_event_paranoid");
@@ -140,7 +140,7 @@ class EventBranches : public EventSimulated {
   }
   const FlowBranch& Branch(size_t i) const { return TheFlow().known.branches[i]; }
 
-  // Every record is the branch that it is said to be, in all that this hardware tells.
+  // Every record is the branch that it is said to be, in all fields of this hardware.
   void ExpectStack(const std::vector<size_t>& truth, const std::vector<BranchRecord>& recorded) {
     ASSERT_EQ(truth.size(), recorded.size());
     for (size_t i = 0; i < truth.size(); ++i) {
@@ -224,7 +224,7 @@ TEST_F(EventBranches, EachMakersStacksDecodeToPiecesOfTheFlow) {
   }
 }
 
-// What a filter leaves out is in no stack, and what is told nevertheless did execute.
+// Branches outside of a filter are in no stack, and all recorded ones did execute.
 TEST_F(EventBranches, FiltersLeaveTheOthersOut) {
   const std::map<std::string, std::vector<InstructionClass>> filters = {
       {"any_call,u", {InstructionClass::kCall, InstructionClass::kIndirectCall}},

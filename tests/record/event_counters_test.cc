@@ -35,7 +35,7 @@ uint64_t TotalOf(const CountedEvents& counters, std::string_view event) {
   return place < counters.events.size() ? counters.events[place].total.value : 0;
 }
 
-// Of each thread that there is a count of.
+// Returns the count of each thread that has one.
 std::vector<uint64_t> ByThread(const CountedEvents& counters, std::string_view event) {
   std::vector<uint64_t> values;
   const size_t place = PlaceOf(counters, event);
@@ -184,8 +184,8 @@ TEST_F(EventCountersHere, AreReadWhileItRuns) {
   EXPECT_GE(std::ranges::count(text, '\n'), 12) << "an interval's lines each\n" << text;
 }
 
-// What perf itself recorded with -s: threads that ended, and no more. The kernel may exchange the
-// counts of such threads on a busy machine, so perf tells what each has.
+// A recording of perf's own with -s: threads that ended, and no more. The kernel may exchange the
+// counts of such threads on a busy machine, so perf itself is asked for each.
 TEST_F(EventCountersHere, PerfsOwnAreRead) {
   FLOWBACK_NEEDS_PERF_EVENTS();
   FLOWBACK_NEEDS_PERF();

@@ -320,7 +320,7 @@ TEST_F(EventDirection, AProcessThatEndsMeanwhileIsSaid) {
   EXPECT_TRUE(kernel_.events().empty());
 }
 
-// A buffer that holds no sync point whole: what found no room is said, and nothing else is lost.
+// A buffer that holds no sync point whole: a message has the lost size, and nothing else is lost.
 TEST_F(EventDirection, ABufferSmallerThanAPsbPeriod) {
   auto stream = flowback::testing::GenerateStream({.seed = 11,
                                                    .instructions = 400'000,
@@ -409,7 +409,7 @@ TEST_F(EventDirection, FilesOfATime) {
   EXPECT_GE(Recorded().files, 3u);
 }
 
-// Who directs a recording does so whichever file it has come to.
+// Commands direct a recording in each of its files.
 TEST_F(EventDirection, TheChannelGoesOnInTheNextFile) {
   Control();
   options_.engine = "events";

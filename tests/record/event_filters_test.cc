@@ -29,7 +29,7 @@ std::string OutputOf(const std::string& command) {
   return text;
 }
 
-// "0x1139/0x1c" of each symbol of that name, in the order of addresses, as nm tells them. The file
+// "0x1139/0x1c" of each symbol of that name, in the order of addresses, as nm prints them. The file
 // is linked so that addresses of its code are offsets.
 std::vector<std::string> ToldByNm(const std::string& symbol) {
   std::istringstream lines(OutputOf("nm -nS " + kProgramFile + " | grep -i ' t " + symbol + "$'"));
@@ -84,7 +84,7 @@ TEST_F(EventFilters, FunctionsAreOffsetsInTheirFile) {
   EXPECT_EQ(FilterOf("start " + begin + at + ",stop twice #1 " + at),
             "start " + begin + at + ",stop " + twice[0].substr(0, twice[0].find('/')) + at);
   EXPECT_EQ(FilterOf("filter 0x1000/256" + at), "filter 0x1000/0x100" + at);
-  // The recording tells that parts are missing on purpose.
+  // The recording says that parts are missing on purpose.
   EXPECT_TRUE(OutputOf("strings " + options_.files.output).contains("filter 0x1000/0x100" + at));
 }
 
@@ -205,7 +205,7 @@ TEST_F(EventFilters, CountersBesideGroupsStacksAndTraces) {
     return event.name == "branch-misses:u";
   }));
   EXPECT_GT(Open().counters.readings, 0u);
-  // Of a control group's.
+  // Events of a control group.
   kernel_.GiveAllRights();
   kernel_.tree().Add("/proc/self/mounts", "none /sys/fs/cgroup cgroup2 rw 0 0");
   kernel_.tree().Add("/sys/fs/cgroup/web/cgroup.procs", "1");

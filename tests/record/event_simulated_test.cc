@@ -162,7 +162,7 @@ TEST_F(EventSimulated, WhatFoundNoRoomIsReported) {
   EXPECT_LT(told.count, stream.truth.digest.count);
 }
 
-// Of a trace that went round, the latest bytes; of a shorter one, all.
+// The latest bytes of a trace that went round; all of a shorter one.
 TEST_F(EventSimulated, ASnapshotIsTheLatestTrace) {
   const flowback::testing::GeneratedStream stream = MakeStream(6);
   const uint64_t all = stream.bytes.size();
@@ -180,7 +180,7 @@ TEST_F(EventSimulated, ASnapshotIsTheLatestTrace) {
     const Bytes bytes = recording.streams[0].bytes;
     ASSERT_LT(bytes.size() - kept, 8u);
     EXPECT_TRUE(std::ranges::equal(bytes.first(kept), Bytes(stream.bytes).last(kept)));
-    // Told from the first sync point on.
+    // Counted from the first sync point on.
     uint64_t before = 0;
     for (const auto& psb : std::views::reverse(stream.truth.psbs))
       if (psb.offset >= all - kept) before = psb.instructions;
@@ -239,7 +239,7 @@ TEST_F(EventSimulated, LostRecordsAreCounted) {
   }
   EXPECT_GT(told, 0u);
   EXPECT_EQ(summary.events->lost_records, told);
-  // The last ones that were lost had no record behind them that could tell.
+  // The last lost ones had no later record to report them.
   EXPECT_LE(comms + told, 1000u);
   EXPECT_GE(comms + told, 800u);
 }
@@ -364,7 +364,7 @@ TEST_F(EventSimulated, APeriodIsOfEventsThatNameNoRate) {
             (Rates{{false, 1000}, {true, 99}, {false, 5}}));
 }
 
-// Of CPUs it is told what runs already, as with -a.
+// For CPUs the running processes are recorded, as with -a.
 TEST_F(EventSimulated, WhatRunsOnNamedCpusIsTold) {
   kernel_.tree().Remove("/proc/sys/kernel/perf_event_paranoid");
   kernel_.tree().Add("/proc/sys/kernel/perf_event_paranoid", "-1");
@@ -398,7 +398,7 @@ TEST_F(EventSimulated, TheLastProcessToEndEndsIt) {
   EXPECT_EQ(rounds, 5);
 }
 
-// What is set up before is no part of it.
+// The set-up before is no part of it.
 TEST_F(EventSimulated, TheDurationBeginsWithTheRecording) {
   using std::chrono::milliseconds;
   using Clock = std::chrono::steady_clock;
@@ -452,8 +452,7 @@ TEST_F(EventSimulated, BranchStacksOfEachMaker) {
   }
 }
 
-// The kernel changes its own code: its trace is read with what it tells of that, where it is
-// traced.
+// The kernel changes its own code: its trace is read with its records of that.
 TEST_F(EventSimulated, ChangesOfTheKernelsCodeAreAskedFor) {
   kernel_.GiveAllRights();
   for (const char* level : {"u", "k"}) {

@@ -22,7 +22,7 @@ constexpr uint32_t kPtType = 8;  // of the tree skylake_server
 constexpr uint32_t kUprobeType = 7;
 constexpr uint64_t kPage = 4096;
 
-// A moment at which tracing hardware told a sync point.
+// A moment at which tracing hardware wrote a sync point.
 struct Moment {
   size_t offset = 0;
   uint64_t time = 0;
@@ -194,7 +194,7 @@ TEST_F(EventTrigger, ACallIsOnTheCpusThatItsThreadWasOn) {
   EXPECT_EQ(cpus, (std::vector<int32_t>{0, 1}));
 }
 
-// What the buffer does not hold any more is said to be missing.
+// A message reports the part that has left the buffer.
 TEST_F(EventTrigger, ACallLongerThanTheBufferIsCut) {
   const flowback::testing::GeneratedStream stream = TimedStream(4);
   const std::vector<Moment> moments = MomentsOf(stream);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Children are followed, and the sideband tells whose they are.
+// Children are followed, and the sideband names their parents.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -47,7 +47,7 @@ TEST_F(Families, EachChildHasItsParentAndItsEnd) {
   EXPECT_EQ(All<ItraceStartRecord>(recording_).size(), 8u);  // one at exec
 }
 
-// What a child has from its parent is not told again.
+// A child's inherited mappings are not recorded again.
 TEST_F(Families, MappingsComeWithAProgramOnly) {
   FLOWBACK_NEEDS_PTRACE();
   Run({Program("families")});
@@ -64,7 +64,7 @@ TEST_F(Families, MappingsComeWithAProgramOnly) {
   EXPECT_EQ(programs, (std::vector<int32_t>{first, again}));
 }
 
-// A child is forked before anything else is said of it.
+// A child's fork comes before all its other records.
 TEST_F(Families, ForkComesFirst) {
   FLOWBACK_NEEDS_PTRACE();
   Run({Program("families")});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Outputs that can't be written any more: the program runs on, it is said, and what was written can
-// be read.
+// Outputs that can't be written any more: the program runs on, a message says so, and the written
+// part can be read.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -48,7 +48,7 @@ class FullOutput : public testing::TestWithParam<const char*> {
     return summary.value_or(RecordSummary());
   }
   void Go() { std::ofstream(recorder_.File("go")) << ' '; }
-  // Of the recording, with `words` in the failure, while the program ran to its end.
+  // Expects the recording's failure, with `words` in it, while the program ran to its end.
   void ExpectFailure(const RecordSummary& summary, const std::string& words) {
     ASSERT_TRUE(summary.failure);
     EXPECT_NE(summary.failure->message().find(words), std::string::npos)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Set-user-ID programs: whether they have the rights that gives, and what is said of it.
+// Set-user-ID programs: whether they have these rights, and the message about it.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <sys/wait.h>

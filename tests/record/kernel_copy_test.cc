@@ -52,7 +52,7 @@ CoreSpec Memory() {
   return spec;
 }
 
-// What the kernel tells of itself, each time that it is asked.
+// The kernel's files about itself, each time that they are read.
 class KernelFiles : public SimulatedKernel {
  public:
   KernelFiles() : SimulatedKernel(test::Tree("skylake_server")) {
@@ -73,7 +73,7 @@ class KernelFiles : public SimulatedKernel {
     if (refuses != 0) return std::unexpected(refuses);
     return SimulatedKernel::ReadPart(path, offset, into);
   }
-  // The next ones that ask are told of another module each.
+  // Each of the next reads has another module.
   void LoadModules(int count) { loads_ = count; }
 
   std::map<std::string, std::string> files;

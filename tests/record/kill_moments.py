@@ -5,7 +5,7 @@
 usage: kill_moments.py FLOWBACK COUNT [ENGINE...]
 
 Each time what was written must be readable by `flowback info`, `flowback decode` and `perf script`
-(where perf is installed), whatever is missing must be said, and in the end no process may be left.
+(where perf is installed), a message must name whatever is missing, and in the end no process may be left.
 When the recorder dies, a program in the emulator goes on by itself, as under perf; a stepped one
 dies with it. When a process dies, the recording is complete, and its digests are those that the
 recorder had; but the recorder may have seen some more of the killed one than its trace tells, and
@@ -75,7 +75,7 @@ def recorded_digests(text):
 
 
 def check_readable(flowback, path):
-    """Returns what decode tells."""
+    """Returns the output of decode."""
     info = run(flowback, "info", path)
     if info.returncode != 0 or b"emulated" not in info.stdout:
         raise Failure(f"info: {info.returncode}: {info.stderr.decode()}")
@@ -205,7 +205,7 @@ def main():
     failures = 0
     for round_number in range(count):
         for engine in engines:
-            # What processes executed is nothing that events tell.
+            # Events do not contain the executed flow.
             for kill in (kill_recorder,) if engine == "events" else (kill_recorder, kill_program):
                 moment = random.uniform(0, LONGEST.get(engine, 1))
                 if kill is kill_program and round_number == 0:

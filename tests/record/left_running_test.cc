@@ -49,7 +49,7 @@ class LeftRunning : public testing::TestWithParam<const char*> {
     std::ifstream file(recorder_.File("told"));
     return {std::istreambuf_iterator<char>(file), {}};
   }
-  // Waits for what a process tells that nobody records any more.
+  // Waits for the output of a process that is not recorded any more.
   std::string ToldInTime(const std::string& text) {
     for (int i = 0; i < 3000 && Told() != text; ++i)
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
@@ -85,7 +85,7 @@ TEST_P(LeftRunning, ADaemonIsRecordedToItsEnd) {
   ExpectSameFlow(recorder_.File("perf.data"), summary);
 }
 
-// The program `orphans` ends at once; its child reads until it is told to end.
+// The program `orphans` ends at once; its child reads until the request to end.
 class Orphan {
  public:
   Orphan() {

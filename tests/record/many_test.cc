@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Programs of many processes and threads: recorded whole, or what is missing is said.
+// Programs of many processes and threads: recorded whole, or with a message about the missing part.
 #include <gtest/gtest.h>
 
 #include <ostream>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// An emulated program's mappings are told as the kernel makes them: one for each executable
+// An emulated program's mappings are recorded as the kernel makes them: one for each executable
 // segment.
 #include <gtest/gtest.h>
 

@@ -137,7 +137,7 @@ TEST_F(Generated, TellsEveryReturnWhenCompressionIsOff) {
 TEST_F(Generated, SystemCallsTurnTracingOffWithoutAnAddress) {
   auto generator = WithoutTime();
   generator.EnteredKernel(0x1000, k64);
-  generator.Interrupted(0x1002);  // in the kernel: nothing to tell
+  generator.Interrupted(0x1002);  // in the kernel: nothing to write
   Run(generator, InstructionClass::kOther, 0x1002, 0x1004);
   EXPECT_EQ(Rest(generator),
             (Lines{"TIP.PGE IPBytes 3, 0x1000", "TIP.PGD no IP", "TIP.PGE IPBytes 1, 0x1002"}));
@@ -226,7 +226,7 @@ TEST_F(Generated, CyclesStandBeforeEachPacketGroup) {
                    "TNT T", "CYC 1", "FUP IPBytes 1, 0x1000", "TIP.PGD no IP"}));
 }
 
-// Below the threshold a CYC waits, and what it then counts begins at the last time told.
+// Below the threshold a CYC waits, and its count then begins at the last written time.
 TEST_F(Generated, CyclesWaitForTheThreshold) {
   std::atomic<uint64_t> ticks = 0;
   const TraceClock clock = TraceClock::OfInstructions(ticks);

@@ -24,7 +24,7 @@ Digests TruthOf(const RecordSummary& summary) {
   return truth;
 }
 
-// As `decode --as digest` tells them; it finds no loss.
+// Returns the digests of `decode --as digest`, which finds no loss.
 Digests Decoded(const std::string& file, const std::string& engine) {
   const std::string command = ProgramFile() + " decode --strict --as digest --engine " + engine +
                               " '" + file + "' 2>'" + file + ".messages'";
@@ -64,7 +64,7 @@ void ExpectPerfsFlow(const std::string& file, const RecordSummary& summary) {
 struct Case {
   const char* name;
   std::vector<std::string> command;
-  // perf ignores the recorder's counts, so of a loop without packets it tells one round.
+  // perf ignores the recorder's counts, so it counts one round of a loop without packets.
   bool perf_tells_all = true;
 };
 void PrintTo(const Case& test, std::ostream* out) { *out << test.name; }
@@ -161,8 +161,8 @@ TEST(PerCpuOnOne, ManyTakeTurns) {
   EXPECT_GE(in, summary->threads.size());
 }
 
-// A reader takes the CPU of an end for where the thread ran. Those that a signal ends while another
-// one has their CPU are on none.
+// A reader takes the CPU of an end for where the thread ran. Threads that a signal ends while
+// another one has their CPU are on none.
 TEST(PerCpuEnds, AreWhereTheThreadRuns) {
   FLOWBACK_NEEDS_EMULATOR();
   size_t ends = 0;

@@ -25,7 +25,7 @@ size_t LinesWith(const std::string& text, const std::string& word) {
 
 class PerfTools : public testing::TestWithParam<const char*> {
  protected:
-  // Processes, threads, signals: `changes` has all that sideband tells.
+  // Processes, threads, signals: `changes` has every kind of sideband.
   void SetUp() override {
     FLOWBACK_NEEDS_PERF();
     if (std::string(GetParam()) == "emulate") {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How recorded processes ended: told in the summary and in the recording, the same by both engines.
+// How recorded processes ended, in the summary and in the recording, the same by both engines.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/wait.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Real programs, recorded and decoded: the packets tell what the recorder stepped over.
+// Real programs, recorded and decoded: the packets contain the flow that the recorder stepped over.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/ptrace.h>

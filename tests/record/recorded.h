@@ -26,20 +26,20 @@ std::string Sample(const std::string& name);
 // Recording by steps needs that this machine lets a process trace its child.
 #define FLOWBACK_NEEDS_PTRACE() FLOWBACK_NEEDS_HOST(flowback::host::Trait::kPtrace)
 
-// Of what the command's program can't do without, what this machine lacks; empty: nothing.
+// Returns the requirement of the command's program that this machine lacks; empty: none.
 std::string WhyNotHere(const std::vector<std::string>& command);
 #define FLOWBACK_NEEDS_TO_RUN(command)                                                  \
   if (const std::string why = flowback::record_test::WhyNotHere(command); !why.empty()) \
   GTEST_SKIP() << why
 
 // The command as this machine can run it: with arguments that leave out the parts of the program
-// that would never end or fail here, which is said.
+// that would never end or fail here, with a message.
 std::vector<std::string> ForThisHost(std::vector<std::string> command);
 
 // From /proc/PID/stat: S when the process sleeps, T when it is stopped; 0: there is none.
 char StateOf(pid_t pid);
 
-// Of a file; empty: there is none.
+// Returns the content of a file; empty: there is none.
 std::string Content(const std::string& path);
 
 class Recorder {

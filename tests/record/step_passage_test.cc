@@ -69,7 +69,7 @@ TEST_F(StepPassage, RunsAtFullSpeed) {
     EXPECT_EQ(few.threads[i].digest, many.threads[i].digest);
 }
 
-// All threads are told of a function before any of them can come to it.
+// All threads know a function before any of them can come to it.
 TEST_F(StepPassage, SeesCodeThatIsMappedMeanwhile) {
   for (const bool one_cpu : {true, false})
     for (int i = 0; i < 20; ++i) {
@@ -112,7 +112,7 @@ TEST_F(StepPassage, OfWhatRunsAlready) {
     static_cast<void>(std::fgets(comm, sizeof comm, file));
     std::fclose(file);
   }
-  // Its threads are traced by the time that progress is told.
+  // Its threads are traced by the time of the first progress report.
   bool told = false;
   recorder_.options().on_progress = [&](const RecordProgress& progress) {
     if (progress.threads == 0 || std::exchange(told, true)) return;

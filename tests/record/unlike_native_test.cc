@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the emulator does otherwise than the kernel is told, and documented as it is told.
+// Differences between emulator and kernel are reported, and documented in the same words.
 #include "capture/record/unlike_native.h"
 
 #include <errno.h>
@@ -73,7 +73,7 @@ TEST(UnlikeNative, IsToldOfTheFirstProcessThatAsks) {
   ExpectSameFlow(recorder.File("perf.data"), *summary);
 }
 
-// Of QEMU's tables, which versions before 8.0 make for each page.
+// Returns whether QEMU makes tables for each page, as versions before 8.0 do.
 bool KeepsTables() { return PluginsOf(record::LookUpInPath("qemu-x86_64")).interface_version < 2; }
 
 const flowback::UnlikeNative* Find(const RecordSummary& summary, const std::string& begin) {
@@ -130,7 +130,8 @@ TEST(UnlikeNative, InstructionsThatQemuLacksAreTold) {
   EXPECT_TRUE(summary->notes[0].contains("AVX-512")) << summary->notes[0];
 }
 
-// Of the program, not of the emulator; of a child, and of what that becomes.
+// Names are the program's, not the emulator's; also for a child, and for the program that it
+// becomes.
 TEST(UnlikeNative, TheProgramsNameIsItsOwn) {
   FLOWBACK_NEEDS_EMULATOR();
   Recorder recorder;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Programs that the emulator can't take over: what ran untraced is said in the recording.
+// Programs that the emulator can't take over: the recording lists the programs that ran untraced.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>

@@ -255,7 +255,7 @@ TEST(IbsSamples, LevelsByUnitAndModel) {
   EXPECT_EQ(IbsOp(0, 0, far | 1 << 16).access.level, MemoryLevel::kFillBuffer);
   EXPECT_EQ(IbsOp(0, 3, kStoreOp | kMissed | kMissedL2).access.level, MemoryLevel::kNotTold)
       << "of stores the source is not told";
-  // Zen 4 has more numbers, and tells whether another cache had the line changed.
+  // Zen 4 has more numbers, and shows whether another cache had the line changed.
   const char* const zen4 = "AuthenticAMD,25,97,2";
   EXPECT_EQ(IbsOp(0, 1, far, 0xfff, zen4).access.level, MemoryLevel::kL3);
   EXPECT_EQ(IbsOp(0, 1, far, 0xfff, zen4).access.snoop, Snoop::kModified);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Samples put together from events that are made by hand: what is written comes back, and what is
-// cut, doubled or unknown is said to be so.
+// Samples put together from events that are made by hand: samples come back as written, and cut,
+// doubled or unknown ones are marked.
 #include "replay/samples/sample_assembler.h"
 
 #include <gtest/gtest.h>

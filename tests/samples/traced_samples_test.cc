@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Samples in the trace of a recording of which the truth is known: each is told where the flow
-// stands at its instruction, after so many instructions, and at its time.
+// Samples in the trace of a recording of which the truth is known: each comes where the flow stands
+// at its instruction, after so many instructions, and at its time.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -102,7 +102,7 @@ TEST_F(TracedSamplesTest, EachIsAtItsTrueInstruction) {
   }
 }
 
-// Bytes taken away: what is told behind them is one of the true samples, whole, and at its place.
+// Bytes taken away: a sample after them is one of the true ones, whole, and at its place.
 TEST_F(TracedSamplesTest, BehindALossEachIsTrue) {
   Result<GeneratedStream> stream = LoadGenerated("vcalls-pebs", 1);
   ASSERT_TRUE(stream) << stream.error().message();

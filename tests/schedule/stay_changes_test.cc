@@ -116,7 +116,7 @@ TEST_F(StayChangesTest, SwitchesOverlap) {
   EXPECT_EQ(Found(), "1@0 -1@100 3@300 ");
 }
 
-// Nothing is said about a switch whose pause is missing, but that it lies between its neighbours.
+// A switch whose pause is missing is only known to lie between its neighbours.
 TEST_F(StayChangesTest, AMissingPauseLeavesAGap) {
   stays_ = {Stay(1, 10, 100), Stay(2, 110, 900)};
   Add(0, 10, 0, kRead);

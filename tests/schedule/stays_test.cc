@@ -132,7 +132,7 @@ TEST(Stays, StartsAlone) {
   EXPECT_EQ(Stays({Start(10, 1), fork, In(30, 2, -1, 1)}), "1 [10, ...)");
 }
 
-// The tracepoint sched_switch tells threads only; other records know their processes.
+// The tracepoint sched_switch has threads only; other records know their processes.
 TEST(Stays, ProcessesThatSwitchesDoNotTell) {
   SwitchRecord in = In(10, 1);
   in.pid = -1;

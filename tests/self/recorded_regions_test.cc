@@ -68,7 +68,7 @@ TEST_P(RecordedRegions, HaveNames) {
   EXPECT_GT(info["regions"][1]["total_ns"], 0);
 }
 
-// What one region was in is not known to be what the one before it was in.
+// The outer region of one need not be that of the one before it.
 TEST_P(RecordedRegions, DoNotNest) {
   Record("100");
   const json timeline =

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Trace as no hardware writes it: records of equal size, each of the one instruction that executed
-// at a time. Beside what Intel PT tells it has what branch stacks tell: facts of branches, and
+// at a time. Beside the facts of Intel PT it has those of branch stacks: facts of branches, and
 // places in front of which it is unknown what executed.
 #pragma once
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What of a stream can lie in a span of time: nothing that does lies outside, and a long stream is
-// narrowed down to little.
+// The part of a stream that can lie in a span of time: no flow in the span lies outside of it, and
+// a long stream is narrowed down to little.
 #include <gtest/gtest.h>
 
 #include <memory>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What only some kinds of trace tell, from a source through segments and the cursor to a consumer:
+// Facts of only some kinds of trace, from a source through segments and the cursor to a consumer:
 // facts of branches, what is unknown between two places, what is certain at a segment's borders.
 #include <gtest/gtest.h>
 

@@ -125,7 +125,7 @@ TEST_F(ImaginaryTest, IsDecodedWithItsSettings) {
                                    0x10000 + 7004}));
 }
 
-// Those of another kind are none of its own.
+// Settings of another kind are not its own.
 TEST_F(ImaginaryTest, SettingsOfAnotherKindAreUnknown) {
   AddTwoThreads();
   recording_.config = std::string("of something else");

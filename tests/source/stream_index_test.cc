@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What one pass over a stream tells is what the slower ways tell: reading packet by packet, asking
-// for single times, decoding. On generated streams, whole and damaged.
+// One pass over a stream gives the same as the slower ways: reading packet by packet, asking for
+// single times, decoding. On generated streams, whole and damaged.
 #include "decode/stream_index.h"
 
 #include <gtest/gtest.h>
@@ -95,7 +95,7 @@ class Indexed {
   void CheckPackets();
   void CheckSyncPoints();
   void CheckPauses();
-  // Whether decoding tells the same first and last time.
+  // Whether decoding has the same first and last time.
   bool HasTimesOfFlow() {
     DecodeInput input = subject_.Input(stream_.bytes, Resync::kEarliest);
     input.gaps = stream_.gaps;
@@ -164,7 +164,7 @@ void Indexed::CheckSyncPoints() {
   EXPECT_EQ(told, expected);
 }
 
-// They are told as they come, kept, and the same in another unit.
+// They are reported as they come, kept, and the same in another unit.
 void Indexed::CheckPauses() {
   std::string told;
   const auto index = source_->Index(stream_, [&](const Pause& pause) {

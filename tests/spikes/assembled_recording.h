@@ -16,7 +16,7 @@ namespace flowback::spikes {
 
 inline constexpr int32_t kServer = 4000, kNeighbour = 4001;  // thread ids
 
-// Which records tell of switches.
+// Which records contain switches.
 enum class SwitchRecords : uint8_t {
   kNone,
   kOwn,      // SWITCH records of the server's thread
@@ -33,7 +33,7 @@ struct SampledLoad {
 class AssembledRecording {
  public:
   // Writes the recording of a server that has not finished yet, and finishes it. `events`: the
-  // names that its header tells; none: it has no such table.
+  // names in its header; none: it has no such table.
   AssembledRecording(const AssembledCode& code, AssembledServer& server,
                      const testing::GeneratorOptions& options, SwitchRecords switches,
                      const std::vector<std::string>& events = {});
@@ -67,7 +67,7 @@ class AssembledRecording {
 // Whether one of the sentences of the JSON contains the words.
 bool Says(const nlohmann::json& answer, const std::string& words);
 
-// Of assembled_server: the program, and the lines of its source that end with a comment.
+// Parts of assembled_server: the program, and the lines of its source that end with a comment.
 std::string ServerPath();
 std::set<int> LinesWith(const std::string& comment);
 

@@ -115,7 +115,7 @@ double ExpectInstances(const Planting& planting, const AssembledRecording& recor
     const Moment begin(row, "begin"), end(row, "end");
     EXPECT_TRUE(MayBeWithin(begin, truth[i].called, truth[i].begun)) << i;
     EXPECT_TRUE(MayBeWithin(end, truth[i].ended, truth[i].left)) << i;
-    // Nothing tells the latest time of the very last one.
+    // The latest time of the very last one is unknown.
     const uint64_t latest = i + 1 == truth.size() ? end.time : end.hi;
     slack += static_cast<double>(begin.hi - begin.lo + latest - end.lo);
   }
@@ -185,7 +185,7 @@ TEST(GeneratedCycles, AreThoseOfInstructionsThatWait) {
   EXPECT_NEAR(answer["extra"].get<double>(), extra, 0.02 * extra);
 }
 
-// A recording with samples of loads tells which load waited, in the slow requests alone.
+// A recording with samples of loads shows which load waited, in the slow requests alone.
 TEST(GeneratedLoads, ThatWaitedAreNamed) {
   const AssembledCode code(ServerPath());
   const testing::GeneratorOptions options = Options(5);
@@ -245,7 +245,7 @@ TEST(GeneratedPreemption, IsAnInterruptionOffTheCpu) {
         << outlier["sentence"];
 }
 
-// The CPU was idle while the request slept, and nothing tells of another CPU.
+// The CPU was idle while the request slept, and there is no record of another CPU.
 TEST(GeneratedPreemption, IsNotSaidOfAnIdleCpu) {
   const AssembledCode code(ServerPath());
   const testing::GeneratorOptions options = Options(4);

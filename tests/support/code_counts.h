@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// How often each instruction and each end of a branch was executed, told by a decoder's counts and
-// by the flow itself. Blocks are cut in different ways; these two are the same.
+// How often each instruction and each end of a branch was executed, by a decoder's counts and by
+// the flow itself. Blocks are cut in different ways; these two are the same.
 #pragma once
 
 #include <cstdint>
@@ -40,7 +40,7 @@ struct CodeCounts {
   bool operator==(const CodeCounts&) const = default;
 };
 
-// What Decoder::Count tells.
+// The result of Decoder::Count.
 class CountedCode final : public BlockCountConsumer {
  public:
   void OnCounts(const ThreadStay* stay, const BlockCounts& counts) override {

@@ -36,7 +36,7 @@ struct CoreSpec {
   std::string comm = "program";
   uint64_t vdso = 0;
   std::vector<uint8_t> kernel_build_id;  // in a VMCOREINFO note; empty: no such note
-  uint64_t kernel_text = 0;              // where that note has _stext; 0: it does not tell
+  uint64_t kernel_text = 0;              // where that note has _stext; 0: it has none
   std::vector<CoreFileSpec> files;       // empty: no NT_FILE note
   std::vector<CoreSegmentSpec> segments;
   uint16_t type = 4;             // ET_CORE

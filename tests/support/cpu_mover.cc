@@ -56,7 +56,7 @@ class Mover {
   void Start(uint64_t ip) {
     const bool moves = started_ && clock_.lo() != 0 && random_() % options_.stay == 0;
     started_ = true;
-    // No two moves at once, though the trace may not tell the time between them.
+    // No two moves at once, though the trace may not have the time between them.
     if (moves) time_ = std::max(clock_.lo(), time_) + 1;
     if (moves) Move();
     moved_ |= moves;

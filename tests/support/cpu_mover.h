@@ -11,7 +11,7 @@
 
 namespace flowback::support {
 
-// When a CPU that the thread comes to tells the time.
+// When a CPU that the thread comes to writes the time.
 enum class TimeTold : uint8_t {
   kAhead,   // before its TIP.PGE, as hardware does when tracing is switched on
   kBehind,  // directly after it
@@ -37,7 +37,7 @@ struct MovedTrace {
 };
 
 // Divides the trace of one CPU at TIP.PGE packets. REQUIRES: 64-bit code; no compressed returns,
-// which another CPU's call stack could not tell.
+// which need the call stack of one CPU.
 MovedTrace MoveOverCpus(Bytes stream, const PtConfig& config, const MoveOptions& options);
 
 }  // namespace flowback::support

@@ -142,7 +142,7 @@ class PieceNumbers final : public ExecutionConsumer {
     EXPECT_EQ(wrong, 0u) << "of " << batch.steps.size() << " counts";
   }
 
-  // ForEachStep tells of each step what BlockRuns does.
+  // ForEachStep has the same facts about each step as BlockRuns.
   static void ExpectSteps(const BlockBatch& batch) {
     BlockRuns runs(batch);
     uint64_t behind = 0;
@@ -190,7 +190,7 @@ class DeliveryComparison {
       ExpectSameUpTo(input, PieceNumbers::kAll);
     }
   }
-  // Of events and losses alone.
+  // Compares events and losses alone.
   void ExpectSameEvents(DecodeInput input) {
     SCOPED_TRACE("events only");
     input.times = true;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a decoder tells of a stream, kept as a segment, and ways to look at all of it.
+// A decoder's flow of a stream, kept as a segment, and ways to look at it.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -77,7 +77,7 @@ void ForEachInstruction(const FlowSegment& flow, Visit visit) {
   });
 }
 
-// Of all executed instructions.
+// Returns the addresses of all executed instructions.
 inline std::vector<uint64_t> AddressesOf(const FlowSegment& flow) {
   std::vector<uint64_t> addresses;
   addresses.reserve(flow.instructions());

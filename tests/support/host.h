@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What this machine lacks of what tests rest on: asked before a test relies on it, and said by
-// those that then leave something out. ./test shows what was said.
+// Requirements of tests that this machine lacks: a test asks before it relies on one, and prints
+// what it leaves out. ./test shows these lines.
 //
 // FLOWBACK_TEST_HOST_LACKS="int1,perf" makes any machine one that lacks them.
 #pragma once
@@ -26,8 +26,8 @@ struct TraitInfo {
 };
 std::span<const TraitInfo> Traits();
 
-// What is lacking and how that was found out; empty where the machine has it. Asks anew each time,
-// which takes milliseconds, perf excepted; never longer than some seconds.
+// Returns what is lacking and how that was found out; empty where the machine has it. Asks anew
+// each time, which takes milliseconds, perf excepted; never longer than some seconds.
 std::string WhyNot(Trait trait);
 inline bool Has(Trait trait) { return WhyNot(trait).empty(); }
 

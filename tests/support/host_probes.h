@@ -9,7 +9,7 @@ int ChangesTo32BitCode();
 int BecomesA32BitProgram();
 int TracesItsChild();
 int OpensASoftwareEvent();
-// Whether the page of an event tells how the kernel's clock follows from the TSC.
+// Whether the page of an event contains how the kernel's clock follows from the TSC.
 int FindsTheKernelsClock();
 // Whether a script runs in the folder for temporary files: that may be mounted without.
 int RunsATemporaryScript();

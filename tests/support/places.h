@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Where this build, and the sources that it was made of, lie. They are told by a library of their
-// own and not by macros: with an absolute path among its options, what a test was compiled to would
-// never be found again by ccache in another clone.
+// Where this build, and the sources that it was made of, lie. A library of their own has them, and
+// not macros: with an absolute path among its options, what a test was compiled to would never be
+// found again by ccache in another clone.
 #pragma once
 
 #include <string>

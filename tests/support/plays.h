@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a player tells, thread by thread and stay by stay, is what decoding each stay by itself
-// tells: in every field, whatever the player's threads, in_flight and segments are.
+// A player's flow, thread by thread and stay by stay, equals the decode of each stay by itself: in
+// every field, whatever the player's threads, in_flight and segments are.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@
 
 namespace flowback::plays {
 
-// All that was told, as numbers.
+// The whole received flow, as numbers.
 class Told final : public PlayConsumer {
  public:
   void OnThreadBegin(const ThreadFlow& thread, size_t number) override {
@@ -71,7 +71,7 @@ inline Told Play(Player player, const std::vector<ThreadFlow>& flows) {
   return told;
 }
 
-// `one_by_one`: what decoding each stay by itself tells.
+// `one_by_one`: the decode of each stay by itself.
 inline void ExpectTold(const Told& told, const std::vector<uint64_t>& one_by_one) {
   const auto at = std::ranges::mismatch(told.items(), one_by_one);
   EXPECT_TRUE(told.items() == one_by_one) << "item " << at.in1 - told.items().begin() << " of "

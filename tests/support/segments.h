@@ -171,7 +171,7 @@ inline void ExpectSegmentsAreWhole(std::string_view engine, DecodeInput input, s
   const Result<std::unique_ptr<Decoder>> decoder = MakeDecoder(engine);
   ASSERT_TRUE(decoder) << decoder.error().message();
   for (const bool times : {false, true}) {
-    if (!times && engine != "native") continue;  // the others tell the same when asked for times
+    if (!times && engine != "native") continue;  // the others give the same with times
     SCOPED_TRACE(std::string(engine) + (times ? " with times" : " without times"));
     input.times = times;
     auto reader = (*decoder)->Read(input);
@@ -186,7 +186,7 @@ inline void ExpectSegmentsAreWhole(std::string_view engine, DecodeInput input, s
               MostReadAgain(engine, input.bytes.size()));
     ExpectPlayed(segments.segments, **decoder, input, "in any order");
     ExpectBordersHold(segments.segments);
-    if (engine != "native") continue;  // the others' states can't be told in bytes
+    if (engine != "native") continue;  // the others' states do not support bytes
     const Result<std::unique_ptr<Decoder>> other = MakeDecoder(engine);
     auto listener = (*other)->Read(input);
     ASSERT_TRUE(listener) << listener.error().message();

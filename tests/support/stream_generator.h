@@ -39,7 +39,7 @@ struct GeneratorOptions {
   bool system_calls = true;
   unsigned threads = 1;  // of which one runs at a time; switched at system calls and interrupts
 
-  // What is traced.
+  // The traced part.
   bool kernel = false;  // else user code only: interrupts and system calls switch tracing off
   bool filter = false;  // an IP filter leaves some functions out, or stops the trace there
 
@@ -75,7 +75,7 @@ struct GeneratedSection {
   std::vector<uint8_t> bytes;
 };
 
-// A sync point and what had been told before it.
+// A sync point and the flow proven before it.
 struct GeneratedPsb {
   uint64_t offset = 0;
   uint64_t end = 0;  // behind its PSBEND
@@ -86,8 +86,8 @@ struct GeneratedPsb {
 // An overflow: instructions [first_lost, first_lost + lost) of the execution are in no packet.
 struct GeneratedLoss {
   uint64_t offset = 0;     // of the OVF packet
-  uint64_t told = 0;       // instructions told before it
-  uint64_t lost = 0;       // executed with tracing on, but not told
+  uint64_t told = 0;       // instructions proven before it
+  uint64_t lost = 0;       // executed with tracing on, but lost
   uint64_t resume_ip = 0;  // 0 when tracing was off as it resolved
   bool into_psb = false;   // a PSB+, not a FUP of its own, says where tracing goes on
 };
@@ -96,7 +96,7 @@ struct GeneratedLoss {
 struct GeneratedTruth {
   FlowDigest digest;
   std::vector<uint64_t> times;   // TSC of each instruction; empty in a stream without
-  std::vector<uint64_t> cycles;  // the core's count when it executed; likewise
+  std::vector<uint64_t> cycles;  // the core's count when it executed
   uint64_t taken = 0;
   uint64_t not_taken = 0;
   uint64_t jumps = 0;

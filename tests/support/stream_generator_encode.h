@@ -32,7 +32,7 @@ class InstructionEncoder {
 
   void SetMode(CodeMode mode) { wide_ = mode == CodeMode::kX86_64; }
 
-  // No branch, nothing a trace tells.
+  // No branch, and no packet.
   Code Plain();
   Code RepString();
   Code Ptwrite();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The tracing hardware of the stream generator: told what retires, it writes packets and keeps the
-// truth.
+// The tracing hardware of the stream generator: it gets the retired instructions, writes packets
+// and keeps the truth.
 #pragma once
 
 #include <cstdint>
@@ -30,10 +30,10 @@ class TracingHardware {
 
   bool tracing() const { return context_ && inside_; }
   bool losing() const { return losing_; }
-  // The execution mode that the packets so far tell.
+  // The execution mode by the packets so far.
   CodeMode mode() const { return mode_; }
-  // The last packet was a PTW: whether its PTWRITE counts as told is nobody's business, so the
-  // stream must not break off here.
+  // The last packet was a PTW: whether its PTWRITE counts as proven is undefined, so the stream
+  // must not break off here.
   bool after_ptwrite() const {
     return after_ptwrite_ && writer_.pending_tnt() == 0 && deferred_.empty();
   }
@@ -94,7 +94,7 @@ class TracingHardware {
 
   void Count(uint64_t ip) {
     now_.digest.Append(ip);
-    // Those that an overflow threw away are written over.
+    // Overwrites times that an overflow threw away.
     if (!options_.tsc) return;
     truth_.times.resize(now_.digest.count);
     truth_.cycles.resize(now_.digest.count);
@@ -154,12 +154,12 @@ class TracingHardware {
   bool losing_ = false;
   bool in_transaction_ = false;
   bool mode_told_ = false;             // MODE.Exec since the last PSB
-  CodeMode mode_ = CodeMode::kX86_64;  // the one told
-  bool iflag_ = true;                  // what the next MODE.Exec tells
+  CodeMode mode_ = CodeMode::kX86_64;  // by the packets
+  bool iflag_ = true;                  // the value of the next MODE.Exec
   bool after_ptwrite_ = false;
 
   Flow now_;        // what retired
-  Flow at_branch_;  // up to the last branch that is pending or told
+  Flow at_branch_;  // up to the last branch that is pending or written
   Flow told_;       // what the packets written prove
   FlowDigest before_loss_;
   size_t next_psb_ = 0;

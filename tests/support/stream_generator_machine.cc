@@ -181,7 +181,7 @@ void Machine::SystemCall() {
   OutsideUser();
 }
 
-// An INT n is told as an interrupt at its own address, before it completes.
+// An INT n is written as an interrupt at its own address, before it completes.
 void Machine::SoftInterrupt() {
   if (transaction_depth_ != 0) return Abort();
   if (options_.kernel) {
@@ -311,7 +311,7 @@ void Machine::EnterHandler() {
 void Machine::Overflow() {
   if (!hardware_.tracing() || hardware_.after_ptwrite()) return;
   hardware_.BeginOverflow();
-  // No packet tells the mode between OVF and its FUP.
+  // No packet has the mode between OVF and its FUP.
   for (uint64_t count = random_.Between(1, 400);
        count > 0 || transaction_depth_ != 0 || Here().mode != hardware_.mode(); count -= count > 0)
     Step();

@@ -22,7 +22,7 @@ enum class NodeKind : uint8_t {
   kIndirectCall,
   kReturn,
   kSystemCall,       // SYSCALL, SYSENTER
-  kSoftInterrupt,    // INT n: the trace tells it as an event at its own address
+  kSoftInterrupt,    // INT n: the trace has it as an event at its own address
   kSystemReturn,     // SYSRET, SYSEXIT at the end of a kernel's system call entry
   kInterruptReturn,  // IRET at the end of a handler
   kSignalReturn,     // SYSCALL at the end of a user-mode handler

@@ -33,7 +33,7 @@ struct Sums {
   size_t asked = 0;
 };
 
-// Of one function, whose entry is the usual one, the rules at some of its instructions.
+// Compares the rules at some instructions of one function, whose entry is the usual one.
 void CompareFunction(const UnwindTable& table, Bytes code, uint64_t file_offset, Sums& sums) {
   const auto at_begin = table.RulesAt(file_offset);
   if (!at_begin || at_begin->cfa_register != kStackPointer || at_begin->cfa_offset != 8) return;
@@ -74,7 +74,7 @@ TEST(FrameScan, SaysWhatTheTablesSay) {
     const uint64_t size = function.end - function.begin;
     if (++number % 5 != 0 || !offset || size > 1000 || *offset + size > file->bytes().size())
       continue;
-    // What was split off is entered by jumps, and the program's begin by the kernel.
+    // A split-off part is entered by jumps, and the program's begin by the kernel.
     const auto symbol = symbols.Find(*offset);
     if (!symbol || symbol->name.contains(".cold") || function.begin == file->entry()) continue;
     CompareFunction(table, file->bytes().subspan(*offset, size), *offset, sums);

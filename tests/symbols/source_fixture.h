@@ -35,7 +35,7 @@ class SourceFixture {
   std::string folder_;
 };
 
-// One frame, as both sides tell it.
+// One frame, as both sides have it.
 struct Frame {
   std::string function;
   std::string file;

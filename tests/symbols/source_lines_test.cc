@@ -18,7 +18,7 @@ namespace flowback::test {
 namespace {
 
 std::string Demangle(std::string name) {
-  // The symbol table tells the parts of a function apart, DWARF does not.
+  // The symbol table separates the parts of a function, DWARF does not.
   name = name.substr(0, name.find('.'));
   int status = 0;
   char* text = abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status);
@@ -48,7 +48,7 @@ size_t ExpectLlvmsFrames(const SourceFixture& fixture, const std::string& path, 
     const std::vector<Frame> ours = FramesAt(lines, program, program.text_begin() + i);
     std::vector<Frame> theirs = expected[i];
     inlined += ours.size() > 1;
-    // Without DWARF there LLVM tells what the symbol table knows.
+    // Without DWARF there LLVM prints the symbol table's names.
     if (ours.empty() && (theirs.empty() || (theirs.size() == 1 && theirs[0].line == 0))) continue;
     for (Frame& frame : theirs) frame.function = Demangle(frame.function);
     // Its name for what is not inlined is the symbol table's, which may know more of it.

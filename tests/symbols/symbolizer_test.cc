@@ -127,8 +127,8 @@ std::string ReadableStub(std::string_view stub) {
   return (status == 0 ? readable.get() : name) + std::string(stub.substr(name.size()));
 }
 
-// llvm-objdump names them in Debian's libraries for arm64, from the same relocations. What it finds
-// is compared by address.
+// llvm-objdump names them in Debian's libraries for arm64, from the same relocations. Its results
+// are compared by address.
 TEST(Symbolizer, NamesLinkageTableStubsOfAArch64) {
   for (const char* library : {"libc.so.6", "libstdc++.so.6", "ld-linux-aarch64.so.1"}) {
     const std::string path = std::string("/usr/aarch64-linux-gnu/lib/") + library;

@@ -129,7 +129,7 @@ TEST_F(CpuPiecesTest, BuffersOfOneCpuHaveItsStaysInCommon) {
   EXPECT_EQ(Pieces(), (Told{{7, 1}, {7, 1}, {7, 1}, {7, 2}, {-1, 1}, {-1, 1}}));
 }
 
-// Each stay's time is told of by the buffer that has its trace, and counted once.
+// Each stay's time comes from the buffer that has its trace, and counted once.
 TEST_F(CpuPiecesTest, ATimeOnACpuOfTwoBuffersCountsOnce) {
   AddStream({{150, 200}});
   AddStream({{600, 700}, {1100, 1150}});

@@ -17,7 +17,7 @@ namespace flowback::cursor_elements {
 
 using Kind = ThreadCursor::Kind;
 
-// What is compared of an element.
+// The compared fields of an element.
 struct Element {
   Kind kind{};
   uint64_t place = 0;  // an address, or where in the stream

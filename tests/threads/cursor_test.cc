@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The cursor against the flow as a decoder tells it: forward, backward, and wherever it jumps to.
+// The cursor against a decoder's flow: forward, backward, and wherever it jumps to.
 #include <gtest/gtest.h>
 
 #include <algorithm>

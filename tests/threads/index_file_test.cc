@@ -263,8 +263,8 @@ TEST_F(IndexFile, MayBeWrittenByManyProcesses) {
   }
 }
 
-// The file is of the same name, but some of the code is not there any more: what the cursor tells
-// is not the flow, but it goes to its ends and to any place.
+// The file is of the same name, but some of the code is not there any more: the cursor's output is
+// not the flow, but it goes to its ends and to any place.
 TEST_F(IndexFile, OutlivesItsCode) {
   for (uint64_t seed = 1; seed <= 12; ++seed) {
     const TemporaryFolder here;
@@ -289,7 +289,7 @@ TEST_F(IndexFile, OutlivesItsCode) {
   }
 }
 
-// What is not believed may be anything.
+// Bytes that are not trusted may be anything.
 TEST(IndexBytes, MakeNoHarm) {
   const KeptIndex kept(5, 5'000);
   const TemporaryFolder folder;

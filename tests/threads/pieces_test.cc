@@ -30,7 +30,7 @@ GeneratorOptions Options(uint64_t seed) {
   return options;
 }
 
-// What was told of each stay.
+// The flow of each stay.
 class ByStay final : public ExecutionConsumer {
  public:
   void OnBlock(const BlockRun& run) override { AppendRun(run, of_[run.stay].digest); }

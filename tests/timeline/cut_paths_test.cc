@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What is told of functions does not depend on how many call paths are kept.
+// The sums of functions do not depend on how many call paths are kept.
 #include <gtest/gtest.h>
 
 #include <map>

@@ -125,7 +125,7 @@ void Expect(const TrueCycles& truth, const CycleShare& told, const std::string& 
   tally.truth += truth.surely;
 }
 
-// Of those calls that no other one of the function looks like.
+// Checks calls that differ from all others of the function.
 void ExpectCalls(const TrueSums& truth, const ThreadTimeline& thread,
                  const std::vector<TimelineFunction>& functions, Tally& tally) {
   for (const TimelineCall& call : thread.calls) {

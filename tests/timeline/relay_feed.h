@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What tests of a thread's calls are fed with: generated streams whose cycles are told.
+// Input for tests of a thread's calls: generated streams with cycles.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Usual calls and returns that are told together are what they are one by one.
+// Usual calls and returns that come together equal those that come one by one.
 #include <gtest/gtest.h>
 
 #include <random>

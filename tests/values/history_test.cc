@@ -191,7 +191,7 @@ TEST(ValueHistory, AJumpThatWasTakenProvesWhatWasCompared) {
   EXPECT_FALSE(History(path, {}).Register(0, kRax));
 }
 
-// call rax: the flow tells where to.
+// call rax: the flow has the target.
 TEST(ValueHistory, AnIndirectCallProvesItsTarget) {
   ExecutedPath path = Code({"ffd0"});
   path.instructions[0].next = path.end_address = 0x402000;
@@ -228,7 +228,7 @@ TEST(ValueHistory, OnlyAPathThatSaysSoKeepsRegistersInCalls) {
   EXPECT_EQ(proven.Register(0, 5), 77U);
   EXPECT_FALSE(proven.Register(0, kRbx));
   EXPECT_EQ(History(Converted(path), {{kRbx, 0}}).Register(0, kRbx), 0U);
-  // What it keeps contradicts what it computes.
+  // Its kept value contradicts its computation.
   EXPECT_TRUE(History(Converted(path), {{kRbx, 1}}).contradiction());
 }
 
@@ -333,7 +333,7 @@ TEST(ValueHistory, AStoreThatMayNotHaveBeenIsNoLink) {
   }
 }
 
-// A string instruction at the end, such as rep movsb, has come as far as the registers tell.
+// A string instruction at the end, such as rep movsb, has come as far as the registers show.
 TEST(ValueHistory, AStringInstructionAtTheEndMayBeHalfDone) {
   for (const auto& [code, halves] : std::map<std::vector<uint8_t>, bool>{{{0xf3, 0xa4}, true},
                                                                          {{0xf2, 0x48, 0xaf}, true},

@@ -181,7 +181,7 @@ class RandomCodeTest : public ::testing::Test {
       surroundings.is_private = [this](uint64_t address) {
         return address - data_ < CodeWriter::kDataSize;
       };
-      // Most know the end, as a core dump tells it; others also a point in between.
+      // Most know the end, as from a core dump; others also a point in between.
       const size_t end = log.states.size() - 1;
       if (seed % 4 == 0) surroundings.states.push_back(StateAt(log, end * (seed % 7) / 7));
       if (seed % 8 != 0) surroundings.states.push_back(StateAt(log, end));

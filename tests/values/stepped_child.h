@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A child process whose code this process writes, and runs instruction by instruction: the
-// processor itself tells what registers and memory hold.
+// processor itself has the registers and memory.
 #pragma once
 
 #include <sys/mman.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Those that transfer control are all read here. Of the others only that they are instructions
-// matters: the usual ones are known by their form, of the rest LLVM tells (a word of data that lies
-// in code is mostly none). Where LLVM is not installed they are taken for instructions.
+// Reads all instructions that transfer control. For the others only their validity matters: the
+// usual ones are known by their form, and LLVM checks the rest (a word of data in code is mostly
+// invalid). Where LLVM is not installed they are taken for instructions.
 #include "decode/instruction/aarch64/classify.h"
 
 #include <optional>
@@ -26,7 +26,7 @@ void SetBranch(InstructionClass kind, int64_t words, Instruction& out) {
 
 // BR, BLR, RET and ERET; with an address that is authenticated first: BRAA, BRAAZ, RETAA, ...
 bool SetRegisterBranch(uint32_t word, Instruction& out) {
-  constexpr uint32_t kAuthenticates = 0b00001;  // op3 without its lowest bit, which tells the key
+  constexpr uint32_t kAuthenticates = 0b00001;  // op3 without its lowest bit, which is the key
   const uint32_t opc = Field(word, 24, 21);
   const uint32_t op3 = Field(word, 15, 10);
   const uint32_t base = Field(word, 9, 5);

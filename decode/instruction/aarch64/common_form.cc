@@ -16,7 +16,7 @@ constexpr uint32_t kZeroRegister = 31;
 bool Is64Bit(uint32_t word) { return Bit(word, 31); }
 
 // The immediate of AND, ORR, EOR is a run of ones, rotated, and repeated in elements of 2 to 64
-// bits; N and imms tell the element's size and the run's length, which is not all of it.
+// bits; N and imms hold the element's size and the run's length, which is not all of it.
 bool IsBitmask(uint32_t word) {
   const uint32_t n = Field(word, 22, 22);
   const uint32_t imms = Field(word, 15, 10);

@@ -6,8 +6,8 @@
 //   adr x1, place ; add x0, x1, w0, sxtb #2        how far it is from there, in instructions
 //   br x0
 //
-// Which registers an instruction may write is told of all: where that is not known, it is all of
-// them, and no value is seen through it. The fields are those of the architecture's manual.
+// The written registers are known for every instruction: if in doubt, they are all registers, and
+// no value is seen through it. The fields are those of the architecture's manual.
 #include "decode/instruction/aarch64/computation.h"
 
 #include "decode/instruction/aarch64/word.h"
@@ -74,7 +74,7 @@ uint32_t WrittenByMemory(uint32_t word) {
   }
 }
 
-// Of vectors' instructions only those that put something into a general register.
+// Handles only those vector instructions that write a general register.
 uint32_t WrittenByVectors(uint32_t word) {
   const bool of_fixed_point = !Bit(word, 21);
   const bool converts =
@@ -106,7 +106,7 @@ uint32_t WritesOf(uint32_t word) {
   }
 }
 
-// ADR tells an address, ADRP one whose lowest twelve bits are zero.
+// ADR computes an address, ADRP one whose lowest twelve bits are zero.
 void SetPlace(uint32_t word, uint64_t address, Computation& result) {
   const auto distance = static_cast<uint64_t>(SignedField(word, 23, 5)) << 2 | Field(word, 30, 29);
   const bool of_page = Bit(word, 31);

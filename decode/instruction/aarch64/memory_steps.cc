@@ -10,7 +10,7 @@ StepAddress AArch64StepMaker::Base() {
   return {.base = General(Field(word_, 9, 5), 64, Of31::kStackPointer)};
 }
 
-// Of a vector register that one instruction loads or stores alone.
+// Returns the size of a vector register that one instruction loads or stores alone.
 unsigned AArch64StepMaker::VectorBits() const {
   return Bit(word_, 23) ? 128 : 8U << Field(word_, 31, 30);
 }

@@ -7,9 +7,9 @@
 //
 // Targets of direct branches. A 16-bit operand size cuts the new instruction pointer to 16 bits, a
 // 32-bit one to 32. In 64-bit mode Intel's processors ignore the prefix 66 there (AMD's do not). In
-// 16-bit mode the trace's addresses usually contain the base of CS, which nothing in the trace
-// tells, so the target is wrapped inside the 64 KiB of the branch itself: exact for bases that are
-// multiples of 64 KiB, among them 0, and wrong elsewhere only for a branch that wraps.
+// 16-bit mode the trace's addresses usually contain the base of CS, which the trace does not
+// contain, so the target is wrapped inside the 64 KiB of the branch itself: exact for bases that
+// are multiples of 64 KiB, among them 0, and wrong elsewhere only for a branch that wraps.
 #include "decode/instruction/x86/classify.h"
 
 #include <Zydis/Zydis.h>

@@ -29,7 +29,7 @@ void X86StepMaker::MakeShift(StepOperation operation) {
   Write(0, result);
 }
 
-// Zero and sign stay as they are; carry and overflow are not told.
+// Zero and sign stay as they are; carry and overflow are unknown.
 void X86StepMaker::MakeRotation(bool right) {
   const unsigned mask = Bits(0) == 64 ? 63 : 31;
   StepOperand amount = Compute(StepOperation::kAnd, 8, Read(1), ConstantOperand(mask));
@@ -89,7 +89,8 @@ void X86StepMaker::MakeExchangeAdd() {
   const StepOperand b = Read(1);
   const StepOperand sum = Compute(StepOperation::kAdd, Bits(0), a, b);
   SetFlags(StepOperation::kFlagsOfSum, Bits(0), a, b);
-  // Memory first: the register may be part of its address. Of one register twice, the sum is left.
+  // Memory first: the register may be part of its address. If both are one register, the sum
+  // remains.
   if (IsMemory(Operand(0))) {
     Write(0, sum);
     Write(1, a);

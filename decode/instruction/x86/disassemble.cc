@@ -58,7 +58,7 @@ class CapstoneDecoder {
   }
 
   // When a handle first decodes, capstone makes a table for it and does not look whether it got the
-  // memory. What it needs is taken here for a moment: std::bad_alloc where there is none.
+  // memory. Its memory is taken here for a moment: std::bad_alloc where there is none.
   bool DecodeNop() {
     constexpr size_t kTable = size_t{64} << 10;
     constexpr uint8_t kNop[] = {0x90};

@@ -17,7 +17,7 @@ struct FullDecode {
   ZydisDecodedInstruction instruction;
   std::array<ZydisDecodedOperand, ZYDIS_MAX_OPERAND_COUNT> operands;
 
-  // Those that it has, the hidden ones included.
+  // Returns all its operands, the hidden ones included.
   std::span<const ZydisDecodedOperand> Operands() const {
     return std::span(operands).first(instruction.operand_count);
   }

@@ -2,7 +2,7 @@
 // Which opcodes transfer control or bind packets, after the SDM's tables "COFI Type for Branch
 // Instructions" and "Packet Generation under Different Enable Conditions".
 //
-// What is left out on purpose, because an event tells the flow and not the instruction:
+// Instructions left out on purpose, because an event determines the flow:
 //  * INTO. It transfers control only with OF set, and then a FUP with its own address comes first,
 //    as with every software interrupt. Asking for a packet at each INTO would lose the flow at
 //    the common one that does nothing.

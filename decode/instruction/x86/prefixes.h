@@ -12,7 +12,7 @@ namespace flowback::x86 {
 
 inline constexpr uint8_t kOperandSizePrefix = 0x66;
 
-// Those that any opcode may have in any mode: operand and address size, segments, LOCK, REPNE
+// Prefixes that any opcode may have in any mode: operand and address size, segments, LOCK, REPNE
 // (which is BND, too) and REP. Among the segments are the hints of branches.
 constexpr bool IsLegacyPrefix(uint8_t byte) {
   constexpr std::string_view kPrefixes = "\x26\x2e\x36\x3e\x64\x65\x66\x67\xf0\xf2\xf3";

@@ -24,13 +24,13 @@ enum class Effect : uint8_t {
   kPushes,        // one word
   kPops,          // one word, to a register
   kLoads,         // the pointer, from elsewhere
-  kExchanges,     // likewise, and leaves it there
+  kExchanges,     // reads the top, and leaves it there
   kKeeps,         // the pointer, in another register
-  kKeepsCallers,  // likewise, as it is once the function has returned
+  kKeepsCallers,  // keeps it as after the function's return
   kStores,        // a register, outside of the stack
   kSets,          // a register
   kReadsTop,      // the word that the pointer points to
-  kReplacesTop,   // likewise
+  kReplacesTop,   // writes the top
 };
 
 struct Effects {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// decode/instruction/stack_use.h for x86. Nothing is told of 16-bit code.
+// decode/instruction/stack_use.h for x86. 16-bit code has no result.
 #pragma once
 
 #include <cstdint>

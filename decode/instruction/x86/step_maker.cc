@@ -200,7 +200,7 @@ void X86StepMaker::MakeOther() {
     const unsigned bits = std::min<unsigned>(Operand(i).size, 64);
     Write(i, Compute(StepOperation::kOther, bits, all, ConstantOperand(count + i)));
   }
-  // Of CMC the operands do not say that it writes the flags.
+  // CMC's operands do not include the flags that it writes.
   if (decoded_.instruction.mnemonic == ZYDIS_MNEMONIC_CMC) SetFlags(StepOperation::kOther, 64, all);
 }
 

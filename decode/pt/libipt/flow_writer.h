@@ -29,7 +29,7 @@ struct Completed {
 class FlowWriter {
  public:
   explicit FlowWriter(ExecutionConsumer& consumer) : consumer_(&consumer) {}
-  // What is sent from now on goes there.
+  // Sends everything from now on there.
   void Use(ExecutionConsumer& consumer) { consumer_ = &consumer; }
 
   void Add(const Completed& instruction, const AddressSpace* space);
@@ -39,26 +39,26 @@ class FlowWriter {
   void Reveal(uint64_t ip) {
     if (Waits()) NextIs(ip);
   }
-  // The last instruction ended the traced part; `target` is 0 when the trace does not tell.
+  // The last instruction ended the traced part; `target` is 0 when unknown.
   void Stop(uint64_t target);
   void Event(TraceEvent event);
   void Loss(DataLoss loss);
   // Sends everything that waits.
   void Close();
 
-  // What is added from now on is `stay`'s.
+  // Everything added from now on belongs to `stay`.
   void set_stay(const ThreadStay* stay) {
     if (stay != stay_) Close();
     stay_ = stay;
   }
   void set_tsc(uint64_t tsc) { tsc_ = tsc; }
-  // As libipt tells it, but of the stay: meanwhile the thread may have been on other CPUs.
+  // libipt's time, limited to the stay: meanwhile the thread may have been on other CPUs.
   uint64_t tsc() const {
     if (stay_ == nullptr || tsc_ == 0) return tsc_;
     return std::min(std::max(tsc_, stay_->begin_tsc), stay_->end_tsc);
   }
   bool Done() const { return consumer_->Done(); }
-  // Of the latest kExecMode event; empty before the first.
+  // The mode of the latest kExecMode event; empty before the first.
   std::optional<CodeMode> mode() const { return mode_; }
   // Runs and events that are kept back.
   size_t waiting() const { return waiting_.size() + (lengths_.empty() ? 0 : 1); }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Loops of direct jumps and calls, which write no packets (decode/pt/flow_rounds.h). libipt tells
+// Loops of direct jumps and calls, which write no packets (decode/pt/flow_rounds.h). libipt shows
 // how the flow comes for the first time to the instruction that was interrupted. The rounds before
 // that are known only where the recorder counted instructions; this finds them in the code.
 #pragma once
@@ -22,10 +22,10 @@ class LoopRounds {
   void Forget() { flow_ = {}, last_.reset(); }
   // A count waits for the place that it belongs to.
   bool waits() const { return last_.has_value(); }
-  // Control stands there. Returns how many more instructions than libipt told the recorder counted;
-  // negative: fewer.
+  // Control stands there. Returns how many more instructions the recorder counted than libipt
+  // decoded; negative: fewer.
   int64_t Settle(uint64_t retired);
-  // What Settle returned has been told.
+  // Settle's instructions have been handed on.
   void SetProven(uint64_t retired);
   bool ProvesPlaceAt(uint64_t retired) const { return flow_.ProvesPlaceAt(retired); }
 

@@ -10,7 +10,7 @@
 
 namespace flowback::libipt {
 
-// Follows an instruction decoder packet by packet. That decoder tells neither a conditional
+// Follows an instruction decoder packet by packet. That decoder reports neither a conditional
 // branch's outcome nor, after an error, whether the last branch had got its packet; both follow
 // from the packets it has passed and from what its earlier branches took from them. Offsets count
 // from the configuration's begin.

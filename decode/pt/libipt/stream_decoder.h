@@ -40,13 +40,12 @@ class StreamDecoder {
   // `input` must outlive it.
   explicit StreamDecoder(const DecodeInput& input);
 
-  // Tells the flow up to the first packet behind `offset`; to the stream's end with kEnd. Nothing
-  // is told any more, by this call or a later one, once the consumer is done. Errors: kSystem,
-  // where libipt gets no memory.
+  // Hands on the flow up to the first packet after `offset`; to the stream's end with kEnd. Stops
+  // for good once the consumer is done. Errors: kSystem, where libipt gets no memory.
   Status RunTo(uint64_t offset, ExecutionConsumer& consumer);
   uint64_t offset() const { return now_.offset; }
   bool at_end() const { return now_.phase == Phase::kEnd; }
-  // Of all, once it is at the end.
+  // The account of the whole stream, once it is at the end.
   ByteAccount account() const;
   // Pieces that wait for what proves where they lead.
   size_t waiting() const { return now_.writer.waiting(); }
@@ -70,7 +69,7 @@ class StreamDecoder {
   struct Attempt {
     WalkRange range;
     WalkEnd first;      // how the first one ended
-    uint64_t skip = 0;  // so many steps have been told before
+    uint64_t skip = 0;  // so many steps have been handed on before
     int cuts = 0;       // so many were made before this one
   };
   // All that is ours, as a value.

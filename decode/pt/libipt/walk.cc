@@ -9,10 +9,10 @@
 //   read: it is held until that has happened (ResolveHeld).
 // * libipt goes round a loop without packets as often as it must to come to the place of the next
 //   packet, which is once at most. Where the recorder counted instructions, the other rounds are
-//   found in the code (SettleCount); else it is said that their number is not proven.
+//   found in the code (SettleCount); else a loss says that their number is not proven.
 // * libipt follows a loop of direct jumps for ever, as no packet ever contradicts it. Without a
 //   packet the walk is a function of the address alone, so coming back to an address proves a loop;
-//   Brent's method finds that with one remembered address (SeesLoop). What led into the loop is not
+//   Brent's method finds that with one remembered address (SeesLoop). Flow into the loop is not
 //   counted, so instructions wait for a packet, or a branch that wants one, behind them
 //   (ProgressMade).
 #include "decode/pt/libipt/walk.h"
@@ -127,7 +127,7 @@ bool Walk::IsAt(const Limit& limit) const {
   return limit.offset < end && steps_ >= skip_ && range_.offset + Position() > limit.offset;
 }
 
-// No trace is left, so asking for one more instruction changes nothing but tells where it is.
+// No trace is left, so asking for one more instruction only reveals where it is.
 void Walk::RevealTarget() {
   pt_insn insn{};
   (void)pt_insn_next(decoder_.get(), &insn, sizeof(insn));
@@ -188,7 +188,7 @@ int Walk::NextInstruction() {
       return status;
     }
     Add(completed);
-    // libipt has read on to the next packet that tells of the flow: this is the time before that.
+    // libipt has read on to the next packet about the flow: this is the time before that.
     UpdateTime();
   } else if (SeesLoop(insn.ip)) {
     runaway_ = true;

@@ -58,7 +58,7 @@ struct Trig {
 
   uint8_t triggers = 0;     // TRBV: one bit for each trigger that fired
   bool ip = false;          // a FUP follows
-  bool mult = false;        // more triggers fired than the packet tells
+  bool mult = false;        // more triggers fired than the packet names
   bool icnt_valid = false;  // the instruction count is there
   uint16_t icnt = 0;        // instructions since the last branch or other packet with a place
 

@@ -23,7 +23,7 @@ size_t FindInParts(Look look, size_t end, size_t from) {
     const size_t stop = view.begin + view.bytes.size();
     const size_t found = view.begin + FindPsb(view.bytes, from - view.begin);
     if (stop == end) return found;
-    // What is cut by the view's end, a run of the pattern, too, is looked at as a whole.
+    // A pattern, or a run of it, that the view's end cuts is looked at as a whole.
     if (found + Psb::kPattern.size() + 2 <= stop) return found;
     from = found != stop ? found : stop - (Psb::kPattern.size() - 1);
   }

@@ -26,7 +26,7 @@ inline void EncodeIp(ByteSink sink, uint8_t opcode, const IpPayload& ip) {
 // "IPBytes 2, 0x1000", or "no IP".
 std::string IpText(const IpPayload& ip);
 
-// Target of an indirect branch, an interrupt or another transfer that code does not tell.
+// Target of an indirect branch, an interrupt or another transfer that the code does not contain.
 struct Tip {
   static constexpr std::string_view kName = "TIP";
   static constexpr Opcode kOpcode{.value = 0x0d, .mask = 0x1f};

@@ -40,7 +40,7 @@ class LastIp {
   uint64_t value() const { return value_; }
   void Set(uint64_t ip) { value_ = ip; }
   // A packet before may have been misread. Until a PSB, or an address that needs none before it,
-  // shortened addresses tell nothing.
+  // shortened addresses are useless.
   void Doubt() { in_doubt_ = true; }
   bool in_doubt() const { return in_doubt_; }
   bool operator==(const LastIp&) const = default;

@@ -30,7 +30,7 @@ struct Mnt {
 
 // How many instructions a thread has executed. flowback's own recorders write it as an MNT packet,
 // which other decoders pass over: nothing else in a trace shows how often the thread went round a
-// loop of direct jumps and calls. The mark tells it from the payloads of processors.
+// loop of direct jumps and calls. The mark distinguishes it from the payloads of processors.
 struct ExecutedCount {
   static constexpr unsigned kBits = 40;
   static constexpr uint64_t kMask = (uint64_t{1} << kBits) - 1;

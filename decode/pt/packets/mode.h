@@ -7,8 +7,8 @@
 
 namespace flowback::pt {
 
-// Execution mode and, with event trace, the interrupt flag. The TIP.PGE or TIP after it tells
-// where.
+// Execution mode and, with event trace, the interrupt flag. The TIP.PGE or TIP after it has the
+// place.
 struct ModeExec {
   static constexpr std::string_view kName = "MODE.Exec";
   static constexpr Opcode kOpcode{.page = Page::kMode, .value = 0x00, .mask = 0xe0};

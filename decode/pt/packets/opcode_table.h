@@ -2,7 +2,7 @@
 // Turns a list of packet kinds into tables from opcode byte to kind, at compile time.
 //
 // A packet's kind shows in one byte: the first, or the one after a prefix (Page). So five tables of
-// 256 entries tell every kind. They are filled by asking each kind of the list for each byte; a
+// 256 entries cover every kind. They are filled by asking each kind of the list for each byte; a
 // byte that two kinds claim is an error of the list, found by OpcodesAreDistinct.
 #pragma once
 

@@ -13,7 +13,7 @@ namespace flowback::pt {
 template <class P, class... Kinds>
 inline constexpr bool kIsOneOf = (std::is_same_v<P, Kinds> || ...);
 
-// Tell the time, or nothing: may stand anywhere, whatever else is going on.
+// Packets with the time, or without meaning, which may stand anywhere.
 template <class P>
 inline constexpr bool kIsTiming = kIsOneOf<P, Pad, Tsc, Tma, Mtc, Cyc, Cbr, Mnt>;
 
@@ -26,7 +26,7 @@ inline constexpr bool kMayIntervene = kIsTiming<P> || kIsOneOf<P, Pip, Vmcs, Mod
 template <class P>
 inline constexpr bool kIsStatus = kMayIntervene<P> || kIsOneOf<P, Pwre, Pwrx, ExStop, TraceStop>;
 
-// How many branches a TNT packet tells of; 0: it is another kind.
+// Returns the number of branches in a TNT packet; 0: it is another kind.
 inline unsigned TntCount(const Packet& packet) {
   if (const auto* tnt = std::get_if<ShortTnt>(&packet)) return tnt->count;
   if (const auto* tnt = std::get_if<LongTnt>(&packet)) return tnt->count;

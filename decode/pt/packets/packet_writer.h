@@ -18,12 +18,12 @@ struct PacketWriterOptions {
   // the outcomes and their packet. (A decoder takes only the first packet after a time packet to
   // hold branches older than that.)
   bool short_where_smaller = false;
-  // PSB resets Last IP, and the next IP may be compressed against zero. Hardware tells it in full
+  // PSB resets Last IP, and the next IP may be compressed against zero. Hardware writes it in full
   // all the same, and perf 6.1 relies on that.
   bool full_ip_after_psb = false;
 };
 
-// Branch outcomes that no packet tells yet: `count` bits, the oldest highest.
+// Branch outcomes that no packet contains yet: `count` bits, the oldest highest.
 struct PendingTnt {
   uint64_t bits = 0;
   unsigned count = 0;
@@ -34,7 +34,7 @@ class PacketWriter {
  public:
   explicit PacketWriter(PacketWriterOptions options = {}) : options_(options) {}
 
-  // What was written, without pending TNT bits.
+  // The written bytes, without pending TNT bits.
   const std::vector<uint8_t>& bytes() const { return bytes_; }
   size_t size() const { return bytes_.size(); }
   // Hands out the bytes and goes on with an empty buffer; call FlushTnt first at the end of a

@@ -31,7 +31,7 @@ struct PebsState {
   uint8_t item_bytes = 0;  // 0: not between BBP and BEP; else 4 or 8
 };
 
-// Which byte of a packet tells its kind, after what prefix.
+// Which byte of a packet determines its kind, after which prefix.
 enum class Page : uint8_t {
   kFirst,     // the first byte
   kExtended,  // the byte after 02

@@ -21,7 +21,7 @@
 namespace flowback::pt {
 namespace {
 
-// What PSB+ tell: a sync point each, but not of those close to the last one that was kept.
+// Makes a sync point of each PSB+, unless it is close to the last kept one.
 class SyncPointFinder {
  public:
   void OnPsb(size_t offset) {
@@ -37,7 +37,7 @@ class SyncPointFinder {
     if (in_header_) points_.back().ip = none.Apply(fup.ip);
   }
   void OnHeaderEnd() { in_header_ = false; }
-  // What follows is told by itself.
+  // Later packets stand for themselves.
   void OnGap() {
     in_header_ = false;
     timed_ = points_.size();
@@ -139,10 +139,10 @@ class Indexer {
       synced_ = true;
       points_.OnPsb(walk_.offset());
     }
-    // What a processor writes ahead of its first PSB tells no decoder the time.
+    // Decoders do not use times from before a processor's first PSB.
     if (!synced_) return;
     pauses_.Take(packet, walk_.offset());
-    // As who begins to read there is told, whatever was told before.
+    // Uses what a reader that begins there knows, without earlier packets.
     if (const Tsc* tsc = std::get_if<Tsc>(&packet))
       points_.OnTsc(WholeTsc(tsc->tsc, tsc_reference_));
     if (const Fup* fup = std::get_if<Fup>(&packet)) points_.OnFup(*fup);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// One pass over a stream's packets, without code: all that TraceSource::Index tells.
+// One pass over a stream's packets, without code: makes the result of TraceSource::Index.
 #pragma once
 
 #include <functional>

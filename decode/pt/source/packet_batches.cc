@@ -11,7 +11,7 @@
 namespace flowback::pt {
 namespace {
 
-// A packet by itself does not tell a whole address: each is kept with the Last IP ahead of it.
+// A packet by itself does not contain a whole address: each is kept with the Last IP ahead of it.
 class Batch final : public PacketBatch {
  public:
   struct Entry {

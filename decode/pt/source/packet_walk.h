@@ -13,9 +13,9 @@
 
 namespace flowback::pt {
 
-// Tells every packet, and every range that can't be read, in stream order; what they cover adds up
-// to the stream. After bytes that are no packet it goes on at the next PSB; into that a packet that
-// damage made may reach.
+// Visits every packet, and every unreadable range, in stream order; together they cover the stream.
+// After bytes that are no packet it goes on at the next PSB; into that a packet that damage made
+// may reach.
 class PacketWalk {
  public:
   enum class Step : uint8_t { kPacket, kUnread, kEnd };
@@ -25,7 +25,7 @@ class PacketWalk {
 
   Step Next();
 
-  // Of the packets that SkipFlow has gone over: how many, and of TIPs, which vary, the bytes.
+  // Counts of the packets that SkipFlow has skipped, and the bytes of the TIPs, whose sizes vary.
   struct Flow {
     uint64_t tnts = 0;  // short ones
     uint64_t pads = 0;
@@ -36,7 +36,7 @@ class PacketWalk {
   // them need not be one call's.
   void SkipFlow(Flow& flow);
 
-  // Of what it told last.
+  // Offset and size of the last visited packet.
   size_t offset() const { return offset_; }
   size_t size() const { return size_; }
   const Packet& packet() const { return packet_; }  // REQUIRES: kPacket
@@ -53,7 +53,7 @@ class PacketWalk {
   StreamWindow window_;
   Errata errata_;
   size_t gap_ = 0;              // the next one
-  size_t at_ = 0;               // all before it has been told
+  size_t at_ = 0;               // all before it has been visited
   size_t end_ = 0;              // of the part between two gaps, which is a stream of its own
   bool synced_ = false;         // a packet begins at at_
   size_t behind_last_psb_ = 0;  // where it begins, and one

@@ -9,7 +9,7 @@
 namespace flowback::pt {
 namespace {
 
-// Nothing tells how late a pause ended.
+// The end of a pause has no upper bound.
 constexpr uint64_t kAnyTime = ~uint64_t{0};
 
 }  // namespace
@@ -41,7 +41,7 @@ void PauseFinder::On(const P& packet) {
     // While tracing is off a FUP may belong to an event.
     if (state_ == State::kLost) End(in_header_ ? psb_ : at_);
   } else if constexpr (kIsOneOf<P, Pip>) {
-    // In a PSB+ it tells the address space there was before.
+    // In a PSB+ it repeats the current address space.
     if (on() && !in_header_) Add({.offset = at_, .earliest = clock_.lo(), .inside = true});
   }
 }
@@ -76,7 +76,7 @@ void PauseFinder::Add(const Pause& pause) {
 
 void PauseFinder::TimeMoved() {
   time_ = clock_.tsc();
-  // It may be later than the clock says; the next TSC packet tells.
+  // It may be later than the clock says; the next TSC packet shows it.
   if (!clock_.in_doubt()) TellAll(time_);
 }
 

@@ -16,8 +16,8 @@
 
 namespace flowback::pt {
 
-// Is given a stream's packets in order, and tells its pauses, in ticks, once a later packet has
-// told by when the flow went on.
+// Receives a stream's packets in order, and reports its pauses, in ticks, once a later packet
+// bounds when the flow went on.
 class PauseFinder {
  public:
   PauseFinder(const PtConfig& config, std::function<void(const Pause&)> tell)
@@ -25,7 +25,7 @@ class PauseFinder {
 
   // Tracing is on: short TNTs, TIPs and padding change nothing, and need not be given.
   bool on() const { return state_ == State::kOn; }
-  // The packet at `offset`. What lies ahead of the first PSB is not to be given.
+  // The packet at `offset`. REQUIRES: the packet is not before the first PSB.
   void Take(const Packet& packet, size_t offset);
   // Bytes are missing here, or can't be read.
   void Lose();

@@ -13,7 +13,7 @@
 namespace flowback::pt {
 namespace {
 
-// What lies before a place in a stream.
+// The bytes before a place in a stream.
 class Before {
  public:
   Before(const Stream& stream, const CpuId& cpu)
@@ -78,7 +78,7 @@ class Before {
   const Errata errata_;
 };
 
-// What the packets tell from `from` on.
+// Returns the times of the packets from `from` on.
 TscInterval TimesFrom(const Stream& stream, const PtConfig& config, uint64_t from) {
   Clock clock(config);
   PacketWalk walk(stream, config.cpu, from);

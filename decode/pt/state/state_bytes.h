@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A decoder's state as bytes, and bytes as a state. One list of a type's parts (state_parts.h)
-// serves both ways, so that what is written and what is read can't differ. What is pointed to is
-// written by its name (state_names.h).
+// serves both ways, so that writer and reader cannot differ. Pointers are written as names
+// (state_names.h).
 //
 // Many of a state's numbers are times, counts and addresses that lie near each other. So a number
 // that is not small is written as how far it lies from the nearest of the last ones:
@@ -73,7 +73,7 @@ class StateWriter : public NumberWriter {
   bool ok_ = true;
 };
 
-// Of bytes that no StateWriter wrote it makes no sense, but nothing worse.
+// Malformed input yields garbage values, never undefined behaviour.
 class StateReader : public NumberReader {
  public:
   static constexpr bool kReads = true;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The parts of all that a state consists of: of the engine, its sink, and what estimates times.
 //
-// A structure is taken apart with a structured binding that names each of its members. So who adds
-// a member is told by the compiler to say here what becomes of it.
+// A structure is taken apart with a structured binding that names each of its members. So the
+// compiler rejects a new member until its handling is written here.
 #pragma once
 
 #include <concepts>
@@ -257,8 +257,8 @@ void PutLoss(Archive& archive, T& loss) {
     archive.Pointer(code, last_ip);
 }
 
-// Its lengths are those of the block that begins at its address, the first of them. Intel PT tells
-// no facts of its branch.
+// Its lengths are those of the block that begins at its address, the first of them. Intel PT has no
+// facts about its branch.
 template <class Archive, class T>
 void PutRun(Archive& archive, T& run) {
   auto& [address, lengths, next, tsc, first_tsc, bounds, last_lo, exit, last, mode, in_transaction,

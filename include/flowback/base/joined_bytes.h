@@ -8,9 +8,9 @@
 //      parts   |====|  |=========|   |==|  |======|       in the file, mapped
 //      joined   |....:..XX:XX.....:........:.......|       X: held by a window; . : no memory
 //
-// Memory is bounded by the windows, not by the stream. What is not in memory cannot be read: a
-// reader without a window ends the program there, it never sees zeros. The same goes for bytes that
-// are nowhere until somebody makes them out of what the file has.
+// Memory is bounded by the windows, not by the stream. Bytes that are not in memory cannot be read:
+// a reader without a window ends the program there, it never sees zeros. This includes bytes that
+// are computed from the file's content when a window needs them.
 #pragma once
 
 #include <condition_variable>
@@ -103,8 +103,8 @@ class JoinedBytes {
   size_t brought_ = 0;
 };
 
-// What one reader of a stream holds of it; moves along with the reader. For one thread. Where the
-// bytes are not joined of parts, all of them can be read and this does nothing.
+// Holds the part of a stream that one reader needs, and moves along with it. For one thread. Does
+// nothing if the bytes are not joined of parts: then all of them can be read.
 class StreamWindow {
  public:
   // From each place that has been reached so many bytes can be read, or up to the end: more than

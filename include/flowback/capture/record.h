@@ -33,14 +33,14 @@ enum class RecordClock : uint8_t {
 struct RecordTarget {
   std::vector<std::string> command;  // the program, looked up in PATH, and its arguments
   // Instead of a command: processes (all their threads) and threads that run already, which are
-  // recorded until they end or the recording is stopped. Of recorders that attach only.
+  // recorded until they end or the recording is stopped. Only recorders that attach support it.
   std::vector<int32_t> pids;
   std::vector<int32_t> tids;
 
   bool runs_already() const { return !pids.empty() || !tids.empty(); }
 };
 
-// What is written, and where.
+// The files to write.
 struct RecordFiles {
   std::string output = "perf.data";  // the perf.data file to write; empty: none
   // An open descriptor, of a pipe maybe, to which perf.data is written in pipe mode, and `output`
@@ -61,12 +61,12 @@ struct RecordFiles {
   bool kill_on_failure = false;
 };
 
-// What the packets of Intel PT tell, and how often.
+// Which packets of Intel PT are written, and how often.
 struct RecordPackets {
   uint32_t psb_period_bytes = 4096;  // distance of sync points: 2 KiB << 0..15, as the hardware has
-  bool return_compression = true;    // false: every return is told in full (noretcomp)
+  bool return_compression = true;    // false: every return has its target in full (noretcomp)
   bool long_tnt = false;             // 47 branches a TNT packet instead of 6, as Atom cores write
-  // TSC packets. Without them nothing tells when mappings change: execve, dlopen at a reused
+  // TSC packets. Without them the times of new mappings are unknown: execve, dlopen at a reused
   // address.
   bool timestamps = true;
   // An MTC packet every 2^n ticks of a ~25 MHz crystal; empty: none. Wants `timestamps`.
@@ -128,7 +128,7 @@ struct EventFilter {
   bool excludes_recorder = false;  // instead of a text: what the recorder itself does
 };
 
-// What samples tell of the access to memory that their instruction made, where the event knows it.
+// Fields of samples about the memory access of their instruction, if the event has them.
 struct RecordAccesses {
   bool data = false;       // the address, and where its data was found (perf's -d)
   bool weight = false;     // how long it took (-W)
@@ -164,7 +164,7 @@ struct RecordEvents {
   // at the end, and so often before it.
   bool counters = false;
   std::optional<std::chrono::nanoseconds> counter_interval;
-  // Of each buffer; empty: as much as is usual, or as locked memory allows.
+  // Size of each buffer; empty: the usual size, or as much as locked memory allows.
   std::optional<uint64_t> record_buffer_bytes;
   std::optional<uint64_t> trace_buffer_bytes;
 };
@@ -176,11 +176,11 @@ struct RecordDirection {
   std::string control;
   // The events begin so long after the program; negative: once `control` says so.
   std::optional<std::chrono::milliseconds> delay;
-  // Of the latest trace (`RecordStreams::snapshot_bytes`), keep the end only where the command dies
-  // of a signal.
+  // Keep the latest trace (`RecordStreams::snapshot_bytes`) only if the command is killed by a
+  // signal.
   bool on_crash = false;
-  // Of the latest trace, keep that of each call of this function (as in WatchedNames) that takes
-  // longer than `slow`, from the sync point before it to the one behind it. Empty: none.
+  // Keep only the trace around each call of this function (named as in WatchedNames) that takes
+  // longer than `slow`, from the preceding to the following sync point. Empty: keep all.
   std::string slow_function;
   std::chrono::nanoseconds slow{0};
 };
@@ -266,8 +266,8 @@ struct RecordProgress {
   std::string failure;
 };
 
-// What one thread executed. The digest is taken from the stepped addresses, not from the packets,
-// so that it checks them.
+// The flow of one thread. The digest is taken from the stepped addresses, not from the packets, so
+// that it checks them.
 struct RecordedThread {
   int32_t pid = -1;
   int32_t tid = -1;
@@ -295,7 +295,7 @@ struct KeptImagesSummary {
   std::vector<std::string> problems;  // what is not, and why; a sentence each
 };
 
-// Of a recording by the kernel's events.
+// Counts of a recording by the kernel's events.
 struct EventCounts {
   uint64_t records = 0;
   uint64_t samples = 0;       // of these
@@ -317,7 +317,7 @@ struct RecordSummary {
   StopReason stop_reason = StopReason::kProgramEnded;
   uint64_t instructions = 0;
   uint64_t bytes = 0;  // trace bytes of all threads
-  // Of these, those that are in no snapshot: later trace took their place, as was asked for.
+  // The part of these that is in no snapshot: later trace took their place, as was asked for.
   uint64_t overwritten_bytes = 0;
   uint64_t file_bytes = 0;  // of the perf.data file; 0 without one
   uint64_t losses = 0;      // places where the flow is not known
@@ -327,11 +327,12 @@ struct RecordSummary {
   std::vector<std::string> until_places;
   // Engine "emulate": in the order of the first of each kind.
   std::vector<UnlikeNative> unlike_native;
-  // Why the output is not whole: it could not be written any more. What was written before can be
-  // read: the first `written_bytes` of `bytes`. Instructions are counted until tracing stopped.
+  // Why the output is incomplete: it could not be written any more. The part written before that
+  // can be read: the first `written_bytes` of `bytes`. Instructions are counted until tracing
+  // stopped.
   std::optional<Error> failure;
   uint64_t written_bytes = 0;
-  // Threads, and programs that a thread became, that no stream tells of.
+  // Threads, and programs that a thread became, that no stream contains.
   uint64_t unrecorded = 0;
   uint64_t threads_left_out = 0;         // more ran at once than can be recorded
   std::vector<ProcessEnd> process_ends;  // those that are known, in order of time
@@ -379,7 +380,7 @@ struct RecordSummary {
 // are recorded, one stream each. What the engine can't know is a loss in the trace.
 //
 // When the output can't be written any more (no space is left, say), tracing stops, the programs
-// run on, unless they are to be killed, and the summary tells the `failure`.
+// run on, unless they are to be killed, and the summary has the `failure`.
 //
 // Errors: kUsage (options), kBusy (another program traces the one to attach to), kCommandMissing
 // and kCommandRefused (the command can't be run), kPermission (ptrace is not allowed, the output
@@ -392,7 +393,7 @@ struct RecorderInfo {
   std::string_view name;   // of `record --engine`
   std::string_view needs;  // what it takes: "an emulator"
   bool hardware = false;   // the kernel's events, of hardware mostly; nothing is emulated
-  // What it can do.
+  // Abilities of a recorder.
   bool attaches = false;             // RecordTarget::pids and tids
   bool per_cpu = false;              // RecordStreams::per_cpu
   bool counts_instructions = false;  // RecordLimits::instructions

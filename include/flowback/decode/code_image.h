@@ -41,12 +41,12 @@ class CodeSection {
   const std::string& name() const { return name_; }  // the file's path
   // For kernel code: the file of the kernel's symbols by address; else empty.
   const std::string& kallsyms() const { return kallsyms_; }
-  // Of one without bytes: the recorded path of the file they would be of; empty: there is none.
+  // The recorded path of the missing file, if the section has no bytes; else empty.
   const std::string& missing_file() const { return missing_file_; }
   uint64_t file_offset() const { return file_offset_; }  // of bytes()[0] in that file
   Bytes bytes() const { return bytes_; }
   Verification verification() const { return verification_; }
-  // Of the code in its file, where that tells: a trace may say otherwise.
+  // The code mode that the file declares, if any: a trace may say otherwise.
   std::optional<CodeMode> file_mode() const { return file_mode_; }
   unsigned elf_bits() const { return file_mode_ ? TraitsOf(*file_mode_).bits : 0; }
   BlockCache& blocks() const { return *blocks_; }
@@ -73,9 +73,9 @@ struct CodeMapping {
   uint64_t FileBase() const { return address - (section->file_offset() + section_offset); }
 };
 
-// What is mapped where at one moment: sorted, without overlap. Copies share all they have in
-// common, so a history of many spaces costs no more than their differences. Thread-safety: the
-// const members may be called from any thread while no other one changes it.
+// The mappings at one moment: sorted, without overlap. Copies share all they have in common, so a
+// history of many spaces costs no more than their differences. Thread-safety: the const members may
+// be called from any thread while no other one changes it.
 class AddressSpace {
  public:
   // Maps over whatever was there, as mmap does. What the section has no bytes for becomes a hole.
@@ -90,9 +90,9 @@ class AddressSpace {
   // Says why a range has no code, for messages: `reason` is a section without bytes whose name is
   // the sentence. Map and Unmap forget it.
   void Explain(uint64_t address, uint64_t size, std::shared_ptr<const CodeSection> reason);
-  // What was said; null when nothing was.
+  // The reason given for `address`; null: none was given.
   const std::string* WhyNothing(uint64_t address) const;
-  // The section at `address`; where nothing is mapped, what Explain was told; else null.
+  // The section at `address`; where nothing is mapped, the reason given to Explain; else null.
   std::shared_ptr<const CodeSection> SectionOrReason(uint64_t address) const;
   // Maps all that `other` has. Cheap where one lies above all of the other, as the kernel does.
   void MapAll(const AddressSpace& other);
@@ -136,7 +136,7 @@ enum class CodeSource : uint8_t {
   kGiven,         // --image, --section, or what the recording carries
   kCore,          // --core
   kKernelCore,    // --kcore, the recording's own copy, or the running kernel's memory
-  kTextPoke,      // the recording tells the bytes where the kernel changed its code
+  kTextPoke,      // the recording has the bytes where the kernel changed its code
   kOwnVdso,       // the vDSO of the running kernel
   kMovedText,     // the file whose text the process is taken to have moved there
 };
@@ -155,9 +155,9 @@ struct ImageStatus {
   Verification verification = Verification::kUnverified;
   std::string problem;  // a sentence with the remedy when not usable, or only in part
   std::vector<std::string> looked_for;  // where, and why not, when there was no file at all
-  // The recording tells where it began, but not how much of it was mapped.
+  // The recording contains its begin, but not its size.
   bool size_unknown = false;
-  // What losses in its mappings have as DataLoss::code when it is not usable; else null.
+  // The DataLoss::code of losses in its mappings when it is not usable; else null.
   std::shared_ptr<const CodeSection> reason = nullptr;
 };
 

@@ -39,14 +39,13 @@ struct DecodeInput {
   std::vector<StreamGap> gaps;      // of the stream, sorted by offset
   std::vector<StayChange> changes;  // sorted by offset; empty: it is not known who ran
   // Decode estimates when each block run executed and within which bounds; it then hands them on
-  // only when the trace has told the time behind them. The libipt engine does not, and leaves the
-  // bounds open.
+  // only when the time after them is known. The libipt engine does not, and leaves the bounds open.
   bool times = false;
   // False: the consumer wants events and losses only. With `times` the native engine then leaves
   // the blocks out, which is several times faster.
   bool blocks = true;
   // The consumer wants of the blocks only those that end in a branch which was taken. A decoder may
-  // tell it these branches alone (OnBranches), and no blocks.
+  // hand on these branches alone (OnBranches), and no blocks.
   bool only_branches = false;
   // Summarize and Count may use so many threads; the result does not depend on it, nor on the two
   // below.
@@ -57,8 +56,8 @@ struct DecodeInput {
   // brings what it reads; without them it would read memory that is not there. Null: all can be
   // read.
   std::shared_ptr<JoinedBytes> joined{};
-  // Gets the bytes gone through added, from sync point to sync point, by any thread: for who wants
-  // to tell how far the work is. Null: nobody looks.
+  // Gets the bytes gone through added, from sync point to sync point, by any thread: to show
+  // progress. Null: not counted.
   std::atomic<uint64_t>* progress = nullptr;
 };
 
@@ -95,7 +94,7 @@ struct FlowTotals {
   static constexpr size_t kTold = 4096;
 };
 
-// What one stay of a thread gave.
+// The sums of one stay of a thread.
 struct FlowPart {
   const ThreadStay* stay = nullptr;  // null: the input does not say who ran
   uint64_t begin = 0;                // stream offsets, half-open
@@ -125,9 +124,9 @@ class Decoder {
   virtual Result<ByteAccount> Decode(const DecodeInput& input, ExecutionConsumer& consumer) = 0;
   // Totals only; a decoder may have a faster way than Decode. Same result as summing Decode's flow.
   virtual Result<FlowSummary> Summarize(const DecodeInput& input);
-  // Summarize's result from one decode that also tells `events` the events and losses with their
-  // times, as Decode does with DecodeInput::times and without blocks. REQUIRES: `events` is never
-  // done before the end.
+  // Returns Summarize's result, and hands `events` the events and losses with their times in the
+  // same decode, as Decode does with DecodeInput::times and without blocks. REQUIRES: `events` is
+  // never done before the end.
   virtual Result<FlowSummary> SummarizeTimed(const DecodeInput& input, ExecutionConsumer& events);
   // Summarize's result, and how often each block was executed.
   virtual Result<FlowSummary> Count(const DecodeInput& input, BlockCountConsumer& consumer);

@@ -9,9 +9,9 @@
 //     (*reader)->ReadTo((*reader)->offset() + size, recorder);   // the next segment
 //   }
 //
-// What the segments tell, one behind the other, is what decoding the stream in one go tells,
-// wherever they are cut: a state has all that the flow before it says about the flow behind it. So
-// a segment may begin with what an earlier packet proved, whose time no packet had told yet.
+// The segments together give the same flow as decoding the stream in one go, wherever they are cut:
+// a state contains everything that the flow before it says about the flow after it. So a segment
+// may begin with flow that an earlier packet proved, but whose time was not known yet.
 #pragma once
 
 #include <cstdint>
@@ -40,13 +40,13 @@ class FlowReader {
   };
 
   virtual ~FlowReader() = default;
-  // Tells the flow on to the first packet that begins behind `offset`; at the stream's end all of
-  // it. Where the consumer is done before, nothing more is told until Return.
+  // Delivers the flow up to the first packet that begins after `offset`, or to the stream's end. If
+  // the consumer is done before that, nothing more is delivered until Return.
   virtual void ReadTo(uint64_t offset, ExecutionConsumer& consumer) = 0;
-  // As ReadTo, but of what executes it tells events and losses only, and TakeUses the rest. That is
-  // faster. What waited is told in full. Returns how many instructions there were; empty: it can't,
-  // and has done nothing. REQUIRES: `offset` is before the stream's end, and up to there nothing
-  // changes of who runs.
+  // Works as ReadTo, but delivers events and losses only; TakeUses returns the rest. That is
+  // faster. Flow that waited for its time is delivered in full. Returns how many instructions there
+  // were; empty: it can't, and has done nothing. REQUIRES: `offset` is before the stream's end, and
+  // up to there the same thread runs.
   virtual std::optional<uint64_t> ReadOver(uint64_t, ExecutionConsumer&) { return std::nullopt; }
   // From now on ReadOver also finds out what the flow does to the thread's call stack. The judge is
   // asked until another one, or null, takes its place.
@@ -60,14 +60,15 @@ class FlowReader {
   using BlockUses = std::function<void(const BlockTable& table, uint32_t block,
                                        uint64_t instructions, uint8_t ways)>;
   virtual void TakeUses(const BlockUses&) {}
-  // What comes is told as if all before had been. Behind a ReadOver it is not until something has
-  // been read in full: then what is told is wrong until a Return to a place before.
+  // True if all flow up to here was delivered. After a ReadOver it is false until something has
+  // been read in full: until then, delivered flow is wrong unless a Return goes to an earlier
+  // place.
   virtual bool is_whole() const { return true; }
   // Where it stands, in the stream.
   virtual uint64_t offset() const = 0;
-  // All has been told.
+  // True if all flow has been delivered.
   virtual bool at_end() const = 0;
-  // Blocks and events that have been read, and wait for a later packet to tell their time.
+  // Blocks and events that have been read, and wait for a later packet with their time.
   virtual size_t waiting() const = 0;
   // Some kilobytes, and what waits.
   virtual std::shared_ptr<const State> Save() = 0;
@@ -77,8 +78,8 @@ class FlowReader {
   virtual void Return(const State& state) = 0;
 
   // The state in a few hundred bytes, of which any reader of the same input makes it again, also in
-  // another process, as long as the program's sources are the same. Empty: it can't be told so. A
-  // reader need not be able to. REQUIRES: a state of this reader.
+  // another process, as long as the program's sources are the same. Empty: this state or reader
+  // does not support it. REQUIRES: a state of this reader.
   virtual std::vector<uint8_t> ToBytes(const State&) const { return {}; }
   // Null: these are not a state's bytes. No bytes do harm when they are read here, but only those
   // that ToBytes gave lead to a state that Return may have.

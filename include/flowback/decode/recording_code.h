@@ -67,7 +67,7 @@ class RecordingCode {
 
   // The history of the process that wrote the stream. Raw streams have the given code only.
   const AddressSpaceHistory& ForStream(const Stream& stream) const;
-  // That process, where the stream or the recording as a whole tells; else -1.
+  // Returns the process, if the stream or the whole recording names one; else -1.
   int32_t ProcessOf(const Stream& stream) const;
   // The given code alone when the recording has no mappings of the process.
   History OfProcess(int32_t pid) const;
@@ -89,10 +89,10 @@ class RecordingCode {
   // Whether code was read from them since the last call: else they need not be checked again.
   bool TakeRead() const;
   // Keeps the blocks that were decoded in ImageSearch::cache, so that they need not be decoded
-  // again. What keeps it from that is told nobody. Call it when nothing decodes.
+  // again. Failures are ignored. REQUIRES: nothing decodes meanwhile.
   void KeepBlocks() const;
-  // What of the cache was not used because another user has a hand in it: the folder, or the first
-  // such file. Its code is kPermission.
+  // Returns an error if part of the cache was not used because another user may write to it: the
+  // folder, or the first such file. Its code is kPermission.
   std::optional<Error> CacheRefusal() const;
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Who ran when on the CPU whose trace a stream is.
+// Which thread ran when on the CPU whose trace a stream is.
 #pragma once
 
 #include <cstdint>
@@ -24,32 +24,32 @@ struct ThreadStay {
   uint64_t begin = 0;
   uint64_t end = ~uint64_t{0};
   int32_t pid = -1;
-  int32_t tid = -1;  // -1: the records do not tell who ran
-  // Where they do not: who was switched in when it began, and out when it ended; -1: not told.
+  int32_t tid = -1;  // -1: the records do not say who ran
+  // If they do not: the thread switched in at its begin, and out at its end; -1: unknown.
   int32_t first_tid = -1;
   int32_t last_tid = -1;
   Bound begin_bound = Bound::kOpen;
   Bound end_bound = Bound::kOpen;
   std::shared_ptr<const AddressSpaceHistory> code;  // of the process
-  // Of Schedule::moves alone: begin and end as the trace tells them.
+  // Only in Schedule::moves: begin and end by the trace.
   uint64_t begin_tsc = 0;
   uint64_t end_tsc = ~uint64_t{0};
 };
 
-// By begin, without overlap. What lies between two stays is idle time, or records were lost.
+// By begin, without overlap. Between two stays the CPU was idle, or records were lost.
 struct Schedule {
   std::span<const ThreadStay> stays;  // in `storage`
   std::shared_ptr<const std::vector<ThreadStay>> storage;
   // Other buffers hold trace of the same CPU; they have the same stays, in the same storage.
   bool shared = false;
-  // The recording tells of one thread only, on all CPUs: what lies between its stays is its own.
+  // The recording has one thread only, on all CPUs: trace between its stays is its own, too.
   bool alone = false;
   ThreadStay nobody;  // for trace that no stay can be shown to have made
   ThreadStay behind;  // the same for what is behind the last stay; begins where that one ends
   // The same for trace that one of two stays in succession made. Never moved.
   std::deque<ThreadStay> between;
   // The stream's parts, where it is all of one thread's and that was on other CPUs in between. By
-  // begin; where the recording has no conversion, their begins tell the order alone. Never moved.
+  // begin; where the recording has no conversion, their begins give only the order. Never moved.
   std::deque<ThreadStay> moves;
 };
 

@@ -45,7 +45,7 @@ class StreamInputs {
   const Schedule& ScheduleOf(const Stream& stream) const { return schedules_[stream.index]; }
 
  private:
-  // `changed`: the code, by pid, of processes about which the records do not tell all.
+  // `changed`: the code, by pid, of processes whose records are incomplete.
   void Build(const Recording& recording, const RecordingCode& code, Resync resync,
              const std::map<int32_t, RecordingCode::History>& changed);
 

@@ -6,8 +6,8 @@
 //   times       t0      t1           t2    t3           told there, or soon behind
 //   pauses         |___|     |___|         |_|          tracing was off, or the flow was lost
 //
-// None of these needs the code. One pass over the bytes tells all (Index); who wants a part only
-// asks for that, and little is read. With the code, an engine makes the flow (decoder.h).
+// None of these needs the code. Index finds all of them in one pass over the bytes; the other
+// functions read little to find one of them. With the code, an engine makes the flow (decoder.h).
 //
 // A new kind is a folder under decode/ and a row of decode/sources.def.
 #pragma once
@@ -43,7 +43,7 @@ struct StreamRange {
 struct TracePacket {
   uint64_t offset = 0;
   uint64_t size = 0;
-  uint64_t tsc = 0;                 // the time behind it, as far as it is told; 0: not known
+  uint64_t tsc = 0;                 // the time after it, if known; 0: unknown
   std::optional<LossCause> lost{};  // why these bytes are no packet
 };
 
@@ -60,8 +60,8 @@ class PacketBatch {
   virtual void Clear() = 0;
 };
 
-// In what a source counts its trace: bytes, or records of so many bytes each. What was decoded, is
-// padding and was lost add up to the units that a stream has (the law of the account).
+// The unit in which a source counts its trace: bytes, or records of so many bytes each. Decoded
+// units, padding and lost ones add up to a stream's units (the law of the account).
 struct TraceUnit {
   std::string_view plural = "bytes";
   uint64_t bytes = 1;
@@ -73,10 +73,10 @@ struct TraceUnit {
 struct StreamSample {
   uint64_t offset = 0;   // of its first record
   uint64_t records = 0;  // of what executed
-  uint64_t tsc = 0;      // when it was taken; 0: not told
-  uint64_t order = 0;    // the same, for mappings alone, which may also be told without a clock
-  uint64_t ip = 0;       // where it was taken, as its recorder says; 0: not told
-  uint64_t to = 0;       // where its newest record led; 0: not told
+  uint64_t tsc = 0;      // when it was taken; 0: unknown
+  uint64_t order = 0;    // the same, for mappings alone, which may be ordered without a clock
+  uint64_t ip = 0;       // where it was taken, as its recorder says; 0: unknown
+  uint64_t to = 0;       // where its newest record led; 0: unknown
 };
 
 // How a recording was made, as its source puts it.
@@ -97,7 +97,7 @@ class PacketReader {
   virtual bool Read(PacketBatch& batch, size_t count) = 0;
 };
 
-// Of one recording, which must outlive it. Any thread may use it.
+// Serves one recording, which must outlive it. Any thread may use it.
 class TraceSource {
  public:
   virtual ~TraceSource() = default;
@@ -115,20 +115,20 @@ class TraceSource {
   virtual std::vector<TraceSetting> Settings() const = 0;
   // All settings, as numbers that are equal where they are: for who keeps what was made with them.
   virtual std::vector<uint64_t> SettingNumbers() const = 0;
-  // All that one pass over the stream's bytes tells. The pauses are told to `visit` as well, as
-  // they come, until it returns false. Empty: nobody is told.
+  // Returns everything that one pass over the stream's bytes finds. Calls `visit`, if not empty,
+  // for each pause as it comes, until it returns false.
   virtual std::shared_ptr<const StreamIndex> Index(
       const Stream& stream, const std::function<bool(const Pause&)>& visit = {}) const = 0;
   // The last sync point before `offset` from which the flow behind `offset` is that of the whole
   // stream; 0 when there is none.
   virtual uint64_t SyncPointBefore(const Stream& stream, uint64_t offset) const = 0;
-  // The first time told from a sync point, the range's begin, on, but not across a gap; 0: none is
-  // told soon.
+  // Returns the first time from a sync point (the range's begin) on, but not across a gap; 0: no
+  // packet has one soon.
   virtual uint64_t FirstTime(const Stream& stream, StreamRange range) const = 0;
-  // The first and the last time that the stream tells; zeros: none.
+  // Returns the first and the last time in the stream; zeros: none.
   virtual TscInterval Times(const Stream& stream) const = 0;
   // Calls `visit` for each pause, in stream order; the stream's begin, its end and each gap are
-  // some. Stops when it returns false. False: the stream does not tell the time. REQUIRES:
+  // some. Stops when it returns false. Returns false if the stream has no times. REQUIRES:
   // time.known().
   virtual bool VisitPauses(const Stream& stream, const TimeConversion& time,
                            const std::function<bool(const Pause&)>& visit) const = 0;
@@ -138,8 +138,7 @@ class TraceSource {
   // name, kUnsupported for one left out of this build.
   virtual Result<std::unique_ptr<Decoder>> MakeDecoder(std::string_view engine) const = 0;
 
-  // Of a source of samples.
-  // Calls `visit` for each sample that ends in the range, in stream order.
+  // For sources of samples: calls `visit` for each sample that ends in the range, in stream order.
   virtual void VisitSamples(const Stream& /*stream*/, StreamRange /*range*/,
                             const std::function<void(const StreamSample&)>& /*visit*/) const {}
   // Samples of the recording without any record: they are in no stream.
@@ -154,14 +153,14 @@ std::shared_ptr<const TraceSource> KeepIndexes(std::shared_ptr<const TraceSource
 // The source of the recording's kind. Errors: kUnsupported when this build does not have it.
 Result<std::shared_ptr<const TraceSource>> OpenSource(const Recording& recording);
 
-// From a sync point on the flow is right at once. Its times stand on what was told before, too: how
-// fast the thread runs, at which frequency. So many bytes of a stream tell all of that.
+// From a sync point on the flow is right at once. Its times also depend on earlier packets: how
+// fast the thread runs, at which frequency. This many bytes of a stream contain all of that.
 inline constexpr uint64_t kRunUp = uint64_t{1} << 20;
 
-// What of a stream can lie in a span of time, which two functions of a time-stamp tell: all flow
-// before `begin` is too early, and all that begins behind `end` too late. `begin` is a sync point
-// from which the flow is that of the whole stream, `run_up` or more bytes ahead of it. Reads little
-// of the stream, however long it is.
+// Returns the part of a stream that can lie in a span of time, which two functions of a time-stamp
+// define: all flow before `begin` is too early, and all that begins behind `end` too late. `begin`
+// is a sync point from which the flow is that of the whole stream, `run_up` or more bytes ahead of
+// it. Reads little of the stream, however long it is.
 StreamRange RangeOfTimes(const TraceSource& source, const Stream& stream,
                          const std::function<bool(uint64_t tsc)>& too_early,
                          const std::function<bool(uint64_t tsc)>& too_late,

@@ -25,7 +25,7 @@ struct CodeBlock {
   uint16_t count = 0;
   InstructionClass last = InstructionClass::kOther;  // class of the last instruction
 
-  // Of the last instruction. REQUIRES: it has one.
+  // Returns the address of the last instruction. REQUIRES: it has one.
   uint64_t LastAddress() const { return address + size - lengths[count - 1]; }
 };
 
@@ -106,7 +106,7 @@ struct TimeLine {
     const uint64_t tsc = std::min(begin + static_cast<uint64_t>(ticks), end);
     return std::min(std::max({tsc, earliest, lo}), latest);
   }
-  // Whether whole numbers of 53 bits tell the ticks up to there. Times do not fall.
+  // Whether 53 bits hold the ticks up to there. Times do not fall.
   bool IsShort(uint64_t last) const {
     constexpr double kMostTicks = 1e15;  // far from where whole numbers end
     return TicksAt(last) <= kMostTicks;

@@ -39,8 +39,8 @@ inline bool HasTarget(InstructionClass kind) {
   return IsIndirect(kind) || kind == InstructionClass::kCall;
 }
 
-// Of one address space, in one mode; in no order. A block may be there several times, and blocks
-// may overlap: one begins wherever control came to.
+// Counts of one address space, in one mode; in no order. A block may be there several times, and
+// blocks may overlap: one begins wherever control came to.
 struct BlockCounts {
   const AddressSpace* space = nullptr;  // lives as long as the code decoded against
   CodeMode mode = CodeMode::kX86_64;
@@ -52,8 +52,8 @@ struct BlockCounts {
 class BlockCountConsumer {
  public:
   virtual ~BlockCountConsumer() = default;
-  // Of a part of the flow, in program order; of a thread's stay where the input tells of stays,
-  // else null. What it points to is valid during the call only, but for the space and the stay.
+  // Receives the counts of a part of the flow, in program order. `stay` is null if the input has no
+  // stays. The pointers are valid during the call only, except for the space and the stay.
   virtual void OnCounts(const ThreadStay* stay, const BlockCounts& counts) = 0;
 };
 

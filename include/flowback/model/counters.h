@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How often events happened, as counters beside the trace tell: in all, and thread by thread.
+// Counters recorded beside the trace: how often events happened, in all and by thread.
 #pragma once
 
 #include <cstddef>
@@ -40,8 +40,8 @@ struct EventCounter {
   CounterValue total;
 };
 
-// Of a thread that ended, or with which the recording began: that one's has also what was not told
-// apart from it, of threads that still ran when the recording ended.
+// The count of one thread. Threads that still ran when the recording ended are counted with the
+// first thread, because perf does not separate them.
 struct ThreadCount {
   int32_t pid = -1;
   int32_t tid = -1;

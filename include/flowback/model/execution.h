@@ -25,15 +25,14 @@ struct ThreadStay;   // decode/schedule.h
 //     instructions  ---|---------|-----------------  stopped   started ----|------
 //     marks            unknown   flow 40             flow 9    pause 3000   flow 12
 //
-// So what a mark tells is of the stretch that it ends. Between marks nothing is known of single
-// instructions.
+// So a mark counts the stretch that it ends. Between marks nothing is known of single instructions.
 struct CycleMark {
   enum class Since : uint8_t {
     kNoMark,   // there is none
     kUnknown,  // cycles are counted from here on: no mark came before it, or flow was lost since
     kFlow,     // of the instructions that the flow has since the mark before it
     kPause,    // of a time in which tracing was off: no instruction's
-    kBoth,     // of instructions and of such a time: nothing tells how many of each
+    kBoth,     // of instructions and of such a time: how many of each is unknown
   };
 
   static constexpr CycleMark Of(Since since, uint64_t cycles) {
@@ -56,7 +55,7 @@ enum class BlockExit : uint8_t {
   kNotTaken,     // its last instruction is a conditional branch that was not taken
   kStopped,      // its last instruction, other than a conditional branch, ended the traced part
                  // (SYSCALL under user-only tracing, leaving a filter range): `next` is the target
-                 // if the trace tells it, else 0
+                 // if the trace has it, else 0
 };
 
 // What the trace proves about a time: lo <= time-stamp counter <= hi; 0 in either: no bound known.
@@ -65,7 +64,7 @@ struct TscInterval {
   uint64_t hi = 0;
 };
 
-// What hardware told of a branch beside where it went. Branch stacks do; Intel PT does not.
+// Hardware's data about a branch, beside its target. Branch stacks do; Intel PT does not.
 struct BranchFacts {
   enum class Prediction : uint8_t { kNotTold, kRight, kWrong };
   enum class Cycles : uint8_t {
@@ -102,7 +101,7 @@ struct BlockRun {
   BranchFacts branch;                   // of the last instruction, if that is a branch
   CycleMark cycles;                     // at its last instruction; where times are asked for
   const AddressSpace* space = nullptr;  // what was mapped when the run executed
-  const ThreadStay* stay = nullptr;     // who ran; null when the decoder was not told
+  const ThreadStay* stay = nullptr;     // who ran; null when the input does not say
 
   // Address of the last instruction.
   uint64_t LastAddress() const {
@@ -133,7 +132,7 @@ struct TraceEvent {
   uint64_t offset = 0;  // of the packet, in the stream
   uint64_t tsc = 0;     // as BlockRun::tsc
   TscInterval bounds;   // as BlockRun::bounds
-  uint64_t ip = 0;      // where it binds; 0 when the trace does not tell
+  uint64_t ip = 0;      // where it binds; 0 when unknown
   uint64_t target = 0;  // where control goes, for kInterrupted and kAborted; else 0
   uint64_t value = 0;   // payload: see events.def
   uint64_t extra = 0;   // second payload: see events.def
@@ -142,17 +141,17 @@ struct TraceEvent {
   const ThreadStay* stay = nullptr;  // as BlockRun::stay
 };
 
-// Why nothing is said about a range. One row of loss_causes.def each.
+// Why a range could not be decoded. One row of loss_causes.def each.
 enum class LossCause : uint8_t {
 #define FLOWBACK_LOSS(name, kind, text, remedy) name,
 #include "flowback/model/loss_causes.def"
 #undef FLOWBACK_LOSS
 };
 
-// What is missing: the trace, or the code to read it with.
+// Which part is missing: the trace, or the code to decode it with.
 enum class LossClass : uint8_t { kLost, kUndecodable };
 
-// A range of stream bytes (half-open) about which nothing is said.
+// A range of stream bytes (half-open) that could not be decoded.
 struct DataLoss {
   LossCause cause{};
   uint64_t begin = 0;
@@ -164,7 +163,7 @@ struct DataLoss {
   uint64_t last_ip = 0;  // next instruction to execute when the flow was lost; 0 when not known
   std::string detail;    // addresses, packet bytes: what a person needs to find the reason
   const ThreadStay* stay = nullptr;  // who ran when the flow was lost
-  // Of the file that `last_ip` lies in, or what AddressSpace::Explain was told where it lies in
+  // The file that `last_ip` lies in, or the reason given to AddressSpace::Explain if it lies in
   // none; null: neither is known.
   std::shared_ptr<const CodeSection> code = nullptr;
   // In totals, which keep many as one (FlowTotals::AddLoss): how many it stands for. The details
@@ -177,9 +176,8 @@ struct DataLoss {
   uint64_t bytes() const { return end - begin - between; }
 };
 
-// Between two places of the flow that are certain something executed of which nothing is told,
-// because it was not to be recorded: as between two samples. Nothing is missing that should be
-// there, so it is no loss. Instructions in between may be none or many.
+// Flow between two certain places that was not recorded on purpose, as between two samples. Nothing
+// is missing that should be there, so it is no loss. Instructions in between may be none or many.
 struct UnknownFlow {
   uint64_t offset = 0;   // in the stream, of what is certain again
   uint64_t from = 0;     // the next instruction to execute where it begins; 0: not known
@@ -203,7 +201,7 @@ inline bool KeepsPlace(LossCause cause) {
 const char* Remedy(LossCause cause);
 const char* Name(InstructionClass kind);
 
-// A branch that was taken, told without the block that it ends.
+// A taken branch, without the block that it ends.
 struct TakenBranch {
   static constexpr uint32_t kNoNumber = ~uint32_t{0};
 
@@ -227,7 +225,7 @@ class ExecutionConsumer {
   virtual void OnBranches(std::span<const TakenBranch> /*branches*/, uint64_t /*tsc*/) {}
   virtual void OnEvent(const TraceEvent& event) = 0;
   virtual void OnLoss(const DataLoss& loss) = 0;
-  // Sources that record all there is never tell it; by default it is passed over.
+  // Sources of whole flows never report it. The default ignores it.
   virtual void OnUnknown(const UnknownFlow&) {}
   // Asked after each item, or batch of blocks; true ends the decoding early, without an error
   // (`| head`).

@@ -10,7 +10,7 @@
 //   first      0                   57      57           71     71      instructions before it
 //   begin()    ^                                                ^ end()
 //
-// What is certain at its begin and its end says whether the flow goes on across that border: a
+// The certain places at its begin and its end show whether the flow continues across that border: a
 // segment whose end is kAt an address is followed by the instruction there.
 #pragma once
 
@@ -26,15 +26,15 @@ namespace flowback {
 // Where control stands between two items of a flow, as far as that is certain there.
 struct FlowPlace {
   enum class Kind : uint8_t {
-    kUnknown,  // nothing is certain: the flow begins, was lost, or went where nobody tells
+    kUnknown,  // nothing is certain: the flow begins, was lost, or went to an unknown place
     kAt,       // the flow goes on, with the instruction at `ip`
-    kOff,      // control left what is recorded, for `ip`; 0: that is not told
+    kOff,      // control left what is recorded, for `ip`; 0: unknown
   };
 
   Kind kind = Kind::kUnknown;
   uint64_t ip = 0;
 
-  // What is told next is what executed next.
+  // The next item executed directly after this place.
   bool GoesOn() const { return kind == Kind::kAt; }
   friend bool operator==(const FlowPlace&, const FlowPlace&) = default;
 };
@@ -76,7 +76,7 @@ class FlowSegment {
   // When the last of the item executed or happened, as that item has it; 0: not known.
   uint64_t LastTsc(size_t item) const;
 
-  // What is certain before the first item, and behind the last one.
+  // The certain places before the first item and after the last one.
   const FlowPlace& begin() const { return begin_; }
   const FlowPlace& end() const { return end_; }
 
@@ -122,11 +122,11 @@ class FlowSegment {
   FlowPlace end_;
 };
 
-// Adds to a segment what a decoder tells.
+// Adds a decoder's output to a segment.
 class SegmentRecorder : public ExecutionConsumer {
  public:
   explicit SegmentRecorder(FlowSegment& segment) : segment_(&segment) {}
-  // `before`: what is certain where the flow to be told begins. REQUIRES: the segment is empty.
+  // `before`: the certain place where the flow begins. REQUIRES: the segment is empty.
   SegmentRecorder(FlowSegment& segment, const FlowPlace& before) : segment_(&segment) {
     segment.begin_ = segment.end_ = before;
   }

@@ -53,7 +53,7 @@ inline bool IsDirect(InstructionClass c) {
   return c == InstructionClass::kConditional || c == InstructionClass::kJump ||
          c == InstructionClass::kCall;
 }
-// A jump or call to where the code alone does not tell.
+// A jump or call whose target the code alone does not contain.
 inline bool IsIndirect(InstructionClass c) {
   return c == InstructionClass::kIndirectJump || c == InstructionClass::kIndirectCall;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What is known about the machine and the settings a recording was made with.
+// The machine and the settings that a recording was made with.
 #pragma once
 
 #include <any>

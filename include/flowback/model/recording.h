@@ -138,7 +138,7 @@ struct CgroupRecord : SidebandBase {
 struct ThreadMapRecord : SidebandBase {
   std::string comm;  // often empty
 };
-// What another decoder could not make of the trace, told by the file.
+// An error that another decoder met in the trace and wrote into the file.
 struct AuxtraceErrorRecord : SidebandBase {
   uint32_t type = 0;
   uint32_t code = 0;
@@ -171,7 +171,7 @@ struct ClockInfo {
   uint64_t clock_ns = 0;
 };
 
-// What is wrong with an input, and did not stop its reading.
+// A problem of an input that did not stop its reading.
 struct Warning {
   std::string text;    // one sentence with the place: "cut at offset 0x1234 inside an AUX area"
   std::string remedy;  // what helps; empty when nothing is lacking
@@ -187,8 +187,7 @@ struct RecorderLoss {
   bool operator==(const RecorderLoss&) const = default;
 };
 
-// How a process ended, where its recorder tells. Of a process that none of these names nothing is
-// known.
+// How a process ended, as its recorder wrote it. The end of other processes is unknown.
 struct ProcessEnd {
   int32_t pid = -1;
   int32_t tid = -1;     // the thread that ended it; -1: the recorder does not know it
@@ -210,8 +209,8 @@ struct Recording {
   std::string source = "intel_pt";
   uint64_t file_size = 0;
   MachineInfo machine;
-  // Of its code, as the table of code modes names it: files of another one can't be what ran.
-  // Empty: not told.
+  // Instruction set of its code, as the table of code modes names it: files of another set cannot
+  // have run. Empty: unknown.
   std::string_view instruction_set = "x86";
   TraceConfig config;   // the settings of that kind
   TimeConversion time;  // of the trace's ticks
@@ -238,13 +237,13 @@ struct Recording {
   // Damage met while reading that did not stop it.
   std::vector<Warning> warnings;
   // Why the rest was not read, where reading on would have cost too much; a warning says the same.
-  // What was read before stands, but whoever tells of it should not end as if that were all.
+  // The part read before is valid, but reports on it should not end as if it were complete.
   std::optional<Error> refusal;
   std::vector<RecorderLoss> losses;  // one for each cause
   // Keeps alive what the spans point into.
   std::vector<std::shared_ptr<const void>> storage;
-  // The mapped files among it. CheckWhole(files) tells whether all that was read of them so far was
-  // there.
+  // The mapped files among it. CheckWhole(files) returns whether everything read from them so far
+  // existed.
   std::vector<std::shared_ptr<const MappedFile>> files;
 };
 

@@ -32,7 +32,7 @@ enum class CallEntry : uint8_t {
   kCall,
   kTailCall,    // a jump to a function's entry took the place of the function that jumped
   kRunning,     // it was running when the flow began: its call was not seen
-  kReturnedTo,  // likewise, and the flow came to it by a return: it lies outside of all that was
+  kReturnedTo,  // not seen either, and reached by a return: it lies outside of all that was
                 // there before, back to where the flow began
   kHandler,     // control came from outside of the flow: a signal, an interrupt
   kNewStack,    // the first of another stack
@@ -87,8 +87,8 @@ struct UntracedGap {
   uint64_t end_tsc = 0;  // 0: not known, or the trace does not come back
   bool came_back = false;
   const AddressSpace* space = nullptr;  // in which `site` lies
-  // Of kSystemCall: its number, where somebody wants it and the code ahead of it proves it; and in
-  // which of Linux's tables that stands.
+  // Number of a kSystemCall, if requested and proven by the code before it, and the Linux table of
+  // the number.
   std::optional<uint32_t> call_number;
   LinuxAbi call_abi{};  // x86-64 by default
 };
@@ -99,8 +99,8 @@ struct ExitTime {
   TscInterval bounds;
 };
 
-// Of several stacks that had been left at one place the thread came back to one, and nothing tells
-// yet which.
+// The thread came back to one of several stacks that it had left at the same place; which one is
+// not known yet.
 struct StackGuess {
   uint64_t number = 0;
   size_t depth = 0;  // so many of the outermost calls may be another stack's
@@ -122,12 +122,12 @@ struct UsualMove {
   bool enters = false;    // a call; else one is left
   CallEntry entry{};      // of the one that is left
   uint64_t entry_ip = 0;  // of the one that is entered
-  // Of one that is entered: FunctionPiece::id. Of one that is left: the instructions since its
-  // entry, of what it called too.
+  // For an entered call: FunctionPiece::id. For a call that is left: the instructions since its
+  // entry, with those of its callees.
   uint64_t value = 0;
 };
 
-// How usual calls and returns are told, of which there are very many.
+// How usual calls and returns, which are very many, are delivered.
 enum class UsualMoves : uint8_t {
   kEach,      // by OnEnter and OnExit, as all others
   kTogether,  // by OnUsual
@@ -139,7 +139,7 @@ class CallListener {
   virtual ~CallListener() = default;
   // The same at all times.
   virtual UsualMoves WantsUsual() const { return UsualMoves::kEach; }
-  // Moves in their order, all of them in `space`: what was told before lies ahead of them.
+  // Moves in their order, all of them in `space`: earlier deliveries lie before them.
   virtual void OnUsual(std::span<const UsualMove> /*moves*/, const AddressSpace* /*space*/) {}
   // `depth` counts from 0, the outermost call known of the stack that the thread is on.
   virtual void OnEnter(const Call& call, size_t depth) = 0;
@@ -161,13 +161,13 @@ class CallListener {
   // It was on that stack.
   virtual void OnCertain(uint64_t /*guess*/) {}
   // The thread's first call has returned to `address`, in the innermost of these: they lie outside
-  // of all that was told. They are entered now.
+  // of all calls so far. They are entered now.
   virtual void OnInherited(const std::vector<Call>& /*calls*/, uint64_t /*address*/) {}
 };
 
 // Needs memory for the calls that are open: some hundred bytes each, of some two million at most.
-// Deeper stacks are told as lost, and so are the stacks left longest ago where there are more than
-// kMostStacks: what switches stacks in a way that is not understood seems to call for ever.
+// Deeper stacks are reported as lost, and so are the stacks left longest ago where there are more
+// than kMostStacks: what switches stacks in a way that is not understood seems to call for ever.
 class CallStack {
  public:
   static constexpr size_t kMostCalls = size_t{1} << 21;
@@ -179,7 +179,7 @@ class CallStack {
   CallStack& operator=(CallStack&&) noexcept;
   ~CallStack();
 
-  // Whether exec replaced the program between two times, where the recording's other records tell.
+  // Whether exec replaced the program between two times, if the recording's other records show it.
   using ExecBetween = std::function<bool(uint64_t begin_tsc, uint64_t end_tsc)>;
   void LookForExec(ExecBetween exec_between);
 
@@ -207,9 +207,9 @@ class CallStack {
   // The thread's flow has ended; what follows is another one's.
   void Finish();
 
-  // Of the stack that the thread is on, the outermost first.
+  // Calls of the current stack, the outermost first.
   const std::vector<Call>& calls() const;
-  // Which one that is, as OnSwitch tells it.
+  // Returns the number of the current stack, as passed to OnSwitch.
   uint32_t stack() const;
   uint64_t instructions() const;
   // Guesses about the calls of that stack, the outermost first.

@@ -25,10 +25,10 @@
 
 namespace flowback {
 
-// Whether instructions may have executed that nothing tells of.
+// Whether instructions may have executed without any record.
 bool LeavesCodeUnknown(LossCause cause);
 
-// Of one recording. Memory in proportion to the code that executed. Belongs to one thread.
+// Counts one recording. Uses memory proportional to the executed code. Not thread-safe.
 class CoverageCounter final : public BlockCountConsumer {
  public:
   // All must outlive it.
@@ -39,9 +39,9 @@ class CoverageCounter final : public BlockCountConsumer {
   // What comes is of this stream.
   void Begin(const Stream& stream);
   void OnCounts(const ThreadStay* stay, const BlockCounts& counts) override;
-  // What decoding told of a stay, or, where it is null, of the stream: losses, and that it ran.
+  // Adds the losses of a stay (or of the stream, if null), and that it ran.
   void AddTotals(const ThreadStay* stay, const FlowTotals& totals);
-  // What was counted since the last time, as one recording.
+  // Returns the counts since the last call, as one recording.
   CoverageCounts Take();
 
  private:
@@ -57,7 +57,7 @@ struct CoverageRequest {
   const std::vector<StreamOwner>& owners;
   // Asked about each stream that was decoded (law 1), by any thread. Empty: nobody is.
   std::function<Status(const ByteAccount&, const Stream&)> check{};
-  // Told each loss in what was wanted, by one thread at a time. Empty: nobody is.
+  // Called for each loss in the selected part, by one thread at a time, if not empty.
   std::function<void(const DataLoss&)> on_loss{};
 };
 

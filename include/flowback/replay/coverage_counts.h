@@ -33,7 +33,7 @@ struct InstructionCount {
   friend bool operator==(const InstructionCount&, const InstructionCount&) = default;
 };
 
-// Of a conditional branch.
+// Counts of a conditional branch.
 struct BranchCount {
   uint64_t offset = 0;
   uint64_t taken = 0;
@@ -54,7 +54,7 @@ struct TargetCount {
   friend auto operator<=>(const TargetCount&, const TargetCount&) = default;
 };
 
-// Code of an object in whose place the process ran other code: what of it ran is not known.
+// Code of an object that the process replaced by other code: it is unknown whether it ran.
 struct ReplacedRange {
   uint64_t begin = 0;  // offsets in the object's file, half-open
   uint64_t end = 0;
@@ -70,7 +70,8 @@ inline constexpr const char* kSampledCause = "samples";
 // Once for each warning of damage to the recording's file.
 inline constexpr const char* kDamagedCause = "damaged file";
 
-// Of one object in one mode. Each list is sorted and has an offset once (targets: all but times).
+// Counts of one object in one mode. Each list is sorted and has an offset once (targets: all but
+// times).
 struct ObjectCounts {
   ObjectId id;
   CodeMode mode = CodeMode::kX86_64;
@@ -90,13 +91,13 @@ struct ObjectCounts {
 };
 
 struct CoverageCounts {
-  // Sorted by id, then mode. Those that were mapped and never executed are there, too.
+  // Sorted by id, then mode. Includes objects that were mapped and never executed.
   std::vector<ObjectCounts> objects;
   uint64_t recordings = 0;
   uint64_t instructions = 0;  // of all flow: what the objects' counts add up to
   bool emulated = false;      // some recording was
-  // What was lost of the recordings, also what hides no instruction: LossTally::Kept, which who
-  // counts adds, because counting itself knows the losses in the flow alone.
+  // Losses of the recordings, including those that hide no instruction (LossTally::Kept). The
+  // caller adds them, because counting sees only the losses in the flow.
   KeptLosses losses;
 
   // Associative and commutative: sums are equal in whatever order and groups they were made. An

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What of the code of each object was executed: counts (coverage_counts.h) held against the code
-// that there is (static_code.h), by function, line and branch. All reports are written from it.
+// Compares counts (coverage_counts.h) with the code of each object (static_code.h), by function,
+// line and branch. All reports are written from it.
 #pragma once
 
 #include <cstdint>
@@ -109,12 +109,12 @@ struct ObjectCoverage {
 
   std::vector<bool> unknown;  // it may have been executed when nobody saw it
 
-  // Of an instruction that was executed so often.
+  // Returns the state of an instruction with this count.
   Executed StateOf(uint64_t count, size_t instruction) const {
     if (count != 0) return Executed::kYes;
     return unknown[instruction] ? Executed::kUnknown : Executed::kNo;
   }
-  // Of instructions together: the most frequent one was executed so often.
+  // Returns the state of several instructions; `most` is the largest of their counts.
   static Executed StateOfAll(uint64_t most, bool any_unknown) {
     if (most != 0) return Executed::kYes;
     return any_unknown ? Executed::kUnknown : Executed::kNo;
@@ -124,7 +124,7 @@ struct ObjectCoverage {
   }
 };
 
-// What is of interest. An empty choice is all.
+// Selects a part of the report. An empty choice selects everything.
 struct CoverageChoice {
   std::function<bool(const ObjectId& object)> object;
   std::function<bool(const StaticFunction& function)> function;

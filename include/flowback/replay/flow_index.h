@@ -10,8 +10,8 @@
 //   filters   [         stretch               ][   stretch                of 1 to 16 segments
 //   thread A  [-----]     [---|------]                [-------]     three stays, four shares
 //
-// What one stay of a thread has in one segment is a share. A thread's shares, in program order over
-// all streams, are its flow.
+// A share is the part of one stay of a thread in one segment. A thread's shares, in program order
+// over all streams, are its flow.
 //
 // What the pass learned takes up to a hundredth of the trace's size. It can be kept in a folder, so
 // that no later command needs the pass.
@@ -85,8 +85,8 @@ struct IndexCache {
 class IndexListener {
  public:
   virtual ~IndexListener() = default;
-  // The streams come one behind the other. What it returns is told the stream's events and losses,
-  // with their times, and nothing else; null: nobody asks for them.
+  // The streams come one behind the other. The returned consumer receives the stream's events and
+  // losses with their times, and nothing else. Null: not wanted.
   virtual ExecutionConsumer* OnStreamBegin(const Stream& stream) = 0;
   virtual void OnStreamEnd(const Stream& stream) = 0;
 };
@@ -96,7 +96,7 @@ class FlowIndex {
  public:
   struct Options {
     bool times = true;  // DecodeInput::times
-    // Of a segment, in bytes of the stream. More where there would be more than kMostSegments,
+    // Size of a segment, in bytes of the stream. More where there would be more than kMostSegments,
     // or four times as many with `steps`.
     uint64_t segment_bytes = kSegmentBytes;
     // One block in so many is counted for the profiles. (A prime number by default: loops whose
@@ -106,7 +106,7 @@ class FlowIndex {
     // first stack a short wait (replay/calls/kept_stacks.h). It must outlive the pass.
     CallJudge* calls = nullptr;
     // The pass also notes which blocks executed in each segment (replay/flow/segment_steps.h). An
-    // index from the cache does not tell that.
+    // index from the cache does not have them.
     bool steps = false;
   };
   static constexpr uint64_t kSegmentBytes = uint64_t{128} << 10;
@@ -119,8 +119,8 @@ class FlowIndex {
   static Result<FlowIndex> Build(const std::vector<IndexedStream>& streams,
                                  const std::vector<ThreadFlow>& flows, Decoder& decoder,
                                  const Options& options);
-  // The same from the cache, where it is there; else it is kept there for the next time. `listener`
-  // may be null; if the index comes from the cache, it is told nothing.
+  // Loads the index from the cache, or makes it and stores it there. `listener` may be null; it is
+  // not called if the index comes from the cache.
   static Result<FlowIndex> Open(const Recording& recording, const RecordingCode& code,
                                 const StreamInputs& inputs, Decoder& decoder,
                                 const Options& options, const IndexCache& cache,
@@ -147,7 +147,7 @@ class FlowIndex {
 
   // Where most instructions executed, the hottest block first; together about 19 of 20 of them.
   const std::vector<HotBlock>& profile() const;
-  // The same of the stretch that the share lies in: its 16 hottest blocks.
+  // Returns the profile of the stretch that the share lies in: its 16 hottest blocks.
   std::vector<HotBlock> ProfileOf(const FlowShare& share) const;
 
   // The number of that stretch, in its stream.

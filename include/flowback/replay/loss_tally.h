@@ -25,7 +25,7 @@ inline constexpr LossCause kAllLossCauses[] = {
 #undef FLOWBACK_LOSS
 };
 
-// What was lost of recordings, as plain sums: the part of a LossTally that is kept in a file.
+// Losses of recordings as plain sums: the part of a LossTally that is kept in a file.
 struct KeptLosses {
   struct Sum {
     uint64_t count = 0;

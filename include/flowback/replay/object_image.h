@@ -21,8 +21,8 @@ namespace flowback {
 struct ImageFile;  // decode/code/image_store.h
 
 // Which file it is. Two with one build-id are the same, whatever their paths, and so are two
-// without that have one checksum. Where neither is known, because no file was found, the path
-// tells.
+// without that have one checksum. If neither is known, because no file was found, the paths are
+// compared.
 struct ObjectId {
   std::string path;       // as the recording names it
   BuildId build_id;       // empty: it has none
@@ -37,7 +37,7 @@ struct ObjectId {
   std::strong_ordering Compare(const ObjectId& other) const;
 };
 
-// Its code at the addresses that its headers tell, as objdump shows them. Cheap to copy.
+// The code of an object at the addresses in its headers, as objdump shows them. Cheap to copy.
 class ObjectImage {
  public:
   // Looks for the file among ImageSearch::files, then as a recording's images are looked for. One
@@ -48,7 +48,7 @@ class ObjectImage {
   static Result<ObjectImage> Open(const ObjectId& id, const std::string& file);
 
   const ObjectId& id() const { return id_; }
-  // Of this machine; "[vdso]" for the running kernel's.
+  // Path on this machine; "[vdso]" for the running kernel's.
   const std::string& file() const { return file_; }
   CodeMode mode() const { return mode_; }
   // Where its code is: executable segments, at their addresses.
@@ -58,7 +58,7 @@ class ObjectImage {
   std::optional<uint64_t> OffsetOf(uint64_t address) const;
   // The bytes from there to the end of the segment; none where no code is.
   Bytes CodeAt(uint64_t address) const;
-  // Of all its code: what ObjectId::checksum is compared with. Never 0.
+  // Checksum of all its code, to compare with ObjectId::checksum. Never 0.
   uint64_t Checksum() const;
   BuildId build_id() const;
   // The whole file, as long as this lives.
@@ -82,7 +82,7 @@ class ObjectImage {
   std::shared_ptr<const ImageFile> content_;
   std::shared_ptr<const AddressSpace> space_;
   std::vector<Part> parts_;      // by address
-  std::vector<Part> by_offset_;  // likewise without overlap
+  std::vector<Part> by_offset_;  // also without overlap
 };
 
 }  // namespace flowback

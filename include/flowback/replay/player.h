@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Plays threads' flow to a consumer: one thread after the other, each in program order over all
-// CPUs that it ran on, with what happened to it told in place.
+// CPUs that it ran on, with its events in their places.
 //
 //   thread begins
 //     stay begins  (CPU 3)     blocks, events, losses; untraced: a system call; blocks ...   stay
@@ -8,7 +8,7 @@
 //   thread ends
 //
 // The stays are decoded side by side, on as many threads as one likes: each from the sync point
-// before it, which tells the whole state. What the consumer gets, on the calling thread, is the
+// before it, which contains the whole state. What the consumer gets, on the calling thread, is the
 // same whatever the number of threads, of segments in flight and their size are.
 #pragma once
 
@@ -63,7 +63,7 @@ struct PlayOptions {
   size_t in_flight = 0;
   // Items (block runs, events, losses) of a segment; 0: as many as are useful.
   size_t segment_items = 0;
-  // With it absences are told; must outlive the player.
+  // Enables absences; must outlive the player.
   const RecordingClock* clock = nullptr;
   // Which stays are decoded at all; the others begin and end only. Empty: all.
   std::function<bool(const FlowPiece& stay)> reaches{};

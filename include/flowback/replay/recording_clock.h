@@ -64,8 +64,8 @@ struct TimeSpan {
 // Makes the span reach to `value`.
 void Extend(std::optional<TimeSpan>& span, uint64_t value);
 
-// The first and last time of all streams' packets, as clock values; empty when none tells the time,
-// or the recording's kind of trace is not known.
+// The first and last time of all streams' packets, as clock values; empty when none has a time, or
+// the recording's kind of trace is not known.
 std::optional<TimeSpan> SpanOfRecording(const Recording& recording, const RecordingClock& clock);
 // As SpanOfRecording; if the trace has no times, the first and last time of the samples of calls.
 std::optional<TimeSpan> SpanWithSamples(const Recording& recording, const RecordingClock& clock);

@@ -32,7 +32,7 @@ struct SourcePlace {
   uint64_t end = 0;
   std::span<const SourceFrame> frames;  // the innermost first; empty: nothing is known
   // Equal for two places exactly when they are in the same copy of the same inlined or other
-  // function, so that a loop through one line can be told from two copies of it.
+  // function, so that a loop through one line and two copies of it can be distinguished.
   uint64_t scope = 0;
   // False: the compiler moved code of the line among that of others, and says that the line does
   // not begin here (DWARF's is_stmt).
@@ -54,8 +54,8 @@ struct SourcePlace {
 // as this.
 class SourceLines {
  public:
-  // `search` tells where debug files lie. `recording`, which must outlive the object: the one whose
-  // code it is; jitdumps kept with it may tell lines of code that its processes made.
+  // `search`: where debug files lie. `recording`, which must outlive the object: the one whose code
+  // it is; jitdumps kept with it may have lines of code that its processes made.
   explicit SourceLines(ImageSearch search = {}, const Recording* recording = nullptr);
   ~SourceLines();
 
@@ -67,8 +67,8 @@ class SourceLines {
   // to be another version than the one that was compiled.
   std::string_view Text(std::string_view file, uint32_t line);
 
-  // Keeps what was read in ImageSearch::cache, for later ones. What keeps it from that is told
-  // nobody. Call it when nobody waits.
+  // Keeps what was read in ImageSearch::cache, for later ones. Failures are ignored. Slow: call it
+  // when no user waits.
   void Keep() const;
 
   // What could not be read so far, one sentence for each file.

@@ -27,7 +27,7 @@ struct StaticInstruction {
   InstructionClass kind = InstructionClass::kOther;
 };
 
-// Instructions one after the other: control comes in at the first only, as far as the code tells,
+// Instructions one after the other: control comes in at the first only, as far as the code shows,
 // and leaves behind the last. Every transfer of control ends one, calls too.
 struct StaticCodeBlock {
   uint64_t begin = 0;
@@ -54,19 +54,18 @@ struct StaticFunction {
   // These and the uncertain ones are its range. Bytes that several instructions share count once.
   uint64_t code_bytes = 0;      // of its instructions
   uint64_t left_out_bytes = 0;  // padding
-  // Of its range: bytes that no flow was seen to reach and that are no padding. What they are is
-  // not known: data, or code that only an indirect jump leads to. No instruction is counted there.
+  // Bytes of its range that no known flow reaches and that are no padding: either data, or code
+  // that only an indirect jump leads to. No instruction is counted there.
   uint64_t uncertain_bytes = 0;
-  // Indirect jumps of it whose targets the code does not tell.
+  // Its indirect jumps whose targets the code does not contain.
   uint32_t unresolved_jumps = 0;
 };
 
 // Immutable.
 class StaticCode {
  public:
-  // `search` tells where separate debug files lie. `executed`, sorted: addresses at which
-  // instructions are known to begin, since they ran; flow is followed from these, too. Errors:
-  // kUnreadable.
+  // `search`: where separate debug files lie. `executed`, sorted: addresses at which instructions
+  // are known to begin, since they ran; flow is followed from these, too. Errors: kUnreadable.
   static Result<StaticCode> Of(const ObjectImage& image, const ImageSearch& search,
                                std::span<const uint64_t> executed = {});
 

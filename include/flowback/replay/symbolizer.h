@@ -31,8 +31,8 @@ class Symbolizer {
     std::optional<uint64_t> whole{};
   };
 
-  // `search` tells where separate debug files lie. `recording`, which must outlive the object: the
-  // one whose code it is; kept with it may be names of code that its processes made.
+  // `search`: where separate debug files lie. `recording`, which must outlive the object: the one
+  // whose code it is; kept with it may be names of code that its processes made.
   explicit Symbolizer(ImageSearch search = {}, const Recording* recording = nullptr);
   ~Symbolizer();
 

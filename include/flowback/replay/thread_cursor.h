@@ -33,8 +33,8 @@ struct CursorInstruction {
   InstructionClass last = InstructionClass::kOther;
   CodeMode mode = CodeMode::kX86_64;
   bool in_transaction = false;
-  BranchFacts branch;  // nothing is told but of the last of a run
-  CycleMark cycles;    // likewise
+  BranchFacts branch;  // known only for the last of a run
+  CycleMark cycles;    // known only for the last of a run
   const AddressSpace* space = nullptr;
   const ThreadStay* stay = nullptr;
 };
@@ -52,7 +52,7 @@ class ThreadCursor {
   ThreadCursor& operator=(ThreadCursor&&) noexcept;
   ~ThreadCursor();
 
-  // What it stands at.
+  // Returns the kind of item it stands at.
   Kind kind() const;
   const CursorInstruction& instruction() const;  // REQUIRES: kind() == kInstruction
   const TraceEvent& event() const;               // REQUIRES: kind() == kEvent

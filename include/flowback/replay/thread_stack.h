@@ -26,7 +26,7 @@ struct StackPlace {
 };
 
 struct StackFrame {
-  // Of the instruction with which it goes on; 0: not known.
+  // Address of the next instruction of the frame; 0: unknown.
   uint64_t address = 0;
   const AddressSpace* space = nullptr;
   uint64_t entry_ip = 0;  // the first instruction of the call that was seen; 0: none was
@@ -34,8 +34,8 @@ struct StackFrame {
   // innermost frame, and of what a signal or an interrupt had interrupted.
   bool is_exact = false;
   bool is_handler = false;  // the kernel made the call: of a signal, an interrupt
-  // The thread had come back to one of several stacks that it had left at one place, and nothing
-  // tells which: the frame is that of the one that it had left first.
+  // The thread had come back to one of several stacks that it had left at the same place. Which one
+  // is unknown; the frame belongs to the one left first.
   bool is_guess = false;
   // Calls like the one of this frame repeat between it and the next frame; how many, is not known.
   bool repeats = false;

@@ -47,16 +47,16 @@ std::vector<ThreadFlow> ThreadFlows(const Recording& recording, const StreamInpu
 // the whole stream, or 0.
 uint64_t DecodeFrom(const FlowPiece& piece, const TraceSource& source);
 
-// Decodes one piece, from DecodeFrom, or from the input's `from` where that is later. What lies
-// there before the piece is not delivered; a loss is delivered with the piece in which it begins.
-// The result is what decoding the whole stream tells of the stay. Errors: as Decoder::Decode.
+// Decodes one piece, from DecodeFrom, or from the input's `from` where that is later. Flow before
+// the piece is not delivered; a loss is delivered with the piece in which it begins. The result
+// equals the stay's part of a decode of the whole stream. Errors: as Decoder::Decode.
 Status DecodePiece(const FlowPiece& piece, const StreamInputs& inputs, Decoder& decoder,
                    ExecutionConsumer& consumer);
 // The same; `whole` is the piece's stream's input.
 Status DecodePiece(const FlowPiece& piece, const DecodeInput& whole, const TraceSource& source,
                    Decoder& decoder, ExecutionConsumer& consumer);
 
-// A piece's flow, to be read in segments: what they tell is what DecodePiece tells.
+// A piece's flow, to be read in segments, which together equal DecodePiece's result.
 struct PieceReader {
   std::unique_ptr<DecodeInput> input;
   std::unique_ptr<FlowReader> flow;
@@ -75,7 +75,7 @@ struct FlowSource {
   std::function<bool(const FlowPiece& piece)> reaches{};
 };
 
-// What is shown together: a thread with its pieces of streams, or a stream. A whole stream is one
+// An entry of a listing: a thread with its pieces of streams, or a stream. A whole stream is one
 // piece, without a stay. `tid` -1: not known, or several threads.
 struct StreamOwner : ThreadFlow {
   const Stream* stream = nullptr;  // the (first) one
@@ -112,7 +112,7 @@ struct ThreadChoices {
   std::set<int32_t> cpus;
 };
 
-// Of one recording, which must outlive it. Any thread may use it once it is set up.
+// The threads of one recording, which must outlive it. Any thread may use it once it is set up.
 class Threads {
  public:
   explicit Threads(const Recording& recording);

@@ -50,9 +50,9 @@ struct ClassSpan {
   uint64_t end_hi = 0;
 };
 
-// Of one thread: in order, without overlap, its whole life. Where they would be more than
-// kMostClassSpans, neighbours are told as one span of each class, in any order: the sums stay
-// right, the places are as near as their bounds say.
+// One thread's whole life, in order, without overlap. If there are more than kMostClassSpans,
+// neighbours are joined into one span of each class, in any order: the sums stay right, the places
+// are as near as their bounds say.
 struct ClassSpans {
   std::vector<ClassSpan> spans;
   bool condensed = false;
@@ -68,7 +68,7 @@ struct TimeAccount {
   uint64_t begin = 0;
   uint64_t end = 0;
   std::array<TimeShare, std::size(kAllTimeClasses)> shares{};
-  // False: no record tells when the thread was on a CPU, so its time off CPUs is in kKernel.
+  // False: no record says when the thread was on a CPU, so its time off CPUs is in kKernel.
   bool off_cpu_told = true;
   std::map<LossCause, uint64_t> causes;  // time of kLost and kUndecodable by cause
   uint64_t instructions = 0;

@@ -51,10 +51,10 @@ struct CallDurations {
   uint64_t max = 0;
 };
 
-// Core cycles of instructions, where the trace tells them: between two packets that count cycles
-// (CYC), with tracing on.
+// Core cycles of instructions, if the trace has them: between two packets that count cycles (CYC),
+// with tracing on.
 struct CycleShare {
-  uint64_t instructions = 0;  // whose cycles are told
+  uint64_t instructions = 0;  // whose cycles are known
   uint64_t likely = 0;        // their cycles
   uint64_t lo = 0;            // these and all others took so many at least, as the trace proves;
   uint64_t hi = 0;            // all but the `untold` ones at most so many
@@ -63,10 +63,10 @@ struct CycleShare {
   bool any() const { return instructions != 0; }
 };
 
-// Of a thread's cycles those that are no call's.
+// Cycles of a thread that belong to no call.
 struct CycleTotals {
   uint64_t paused = 0;     // while tracing was off
-  uint64_t undivided = 0;  // of instructions and such a time, nothing tells how many of each
+  uint64_t undivided = 0;  // of instructions and such a time together
 };
 
 // A call path, or a function wherever it was called.
@@ -76,7 +76,7 @@ struct CallSums {
   TimeShare self;          // executing in it; the trace proves lo <= time <= hi
   uint64_t executing = 0;  // in it and what it called
   uint64_t total = 0;      // the same with the time off the CPU, in the kernel, ...
-  // Of its own time, what was not executing; and all of its own: kExecuting is self.time.
+  // Its own time by class: kExecuting equals self.time, the others were not executing.
   ClassTimes own{};
   uint64_t self_instructions = 0;
   uint64_t instructions = 0;  // with what it called
@@ -95,14 +95,14 @@ struct CallPath {
   uint32_t function = kNoFunction;  // of Timeline::functions
   uint32_t depth = 0;
   bool is_cut = false;  // has the calls that were cut below its parent
-  // Some calls of this path may have been cut: it has at least those that are told.
+  // Some calls of this path may have been cut: it has at least the counted ones.
   bool at_least = false;
   CallSums sums;
 
   static constexpr uint32_t kNoFunction = UINT32_MAX;
 };
 
-// One call, or what of it was seen.
+// One call, or the recorded part of it.
 struct TimelineCall {
   uint64_t begin = 0;
   uint64_t begin_lo = 0;  // the entry lies within
@@ -111,7 +111,7 @@ struct TimelineCall {
   uint64_t end_lo = 0;
   uint64_t end_hi = 0;
   uint64_t instructions = 0;  // with what it called
-  uint64_t cycles = 0;        // likewise, most likely; 0: not told, as in a call that is too short
+  uint64_t cycles = 0;        // best estimate; 0: unknown, as in a call that is too short
   uint64_t cycles_lo = 0;     // so many at least
   uint32_t function = CallPath::kNoFunction;
   uint32_t depth = 0;
@@ -143,8 +143,8 @@ struct ThreadTimeline {
   // In the span: what lies between two entries and exits counts where the second one does.
   uint64_t instructions = 0;
   uint64_t losses = 0;
-  // So often it turned out that the thread had been on another of its stacks than was taken for
-  // likely: what it did until then is told of the calls of that one.
+  // How often the thread turned out to be on another of its stacks than the likely one: its work
+  // until then is counted in calls of the wrong stack.
   uint64_t other_stacks = 0;
   CycleTotals cycles;  // beside those of `paths`; in the span
   bool off_cpu_told = true;
@@ -179,7 +179,7 @@ struct Timeline {
   std::vector<TimelineFunction> functions;
   std::vector<ThreadTimeline> threads;  // in the order of the flows
   ClassTimes times{};                   // of all threads
-  // Of all threads: paths merged; and by function, which no limit of paths changes.
+  // Sums of all threads: by merged path, and by function, which no limit of paths changes.
   std::vector<CallPath> paths;
   std::vector<CallSums> by_function;
   std::vector<LossSum> losses;  // in the order in which the first of each was met
@@ -207,13 +207,13 @@ struct TimelineOptions {
   unsigned threads = 1;
   size_t in_flight = 0;  // as PlayOptions
   TimeSpan span{};       // what lies outside is not counted
-  // Which calls TimelineCall tells of, and StripColumn::focus is about; empty: all, and none.
+  // Which calls TimelineCall contains (empty: all) and StripColumn::focus counts (empty: none).
   std::function<bool(const AddressSpace* space, uint64_t ip)> focus{};
   size_t most_paths = size_t{1} << 17;  // in Timeline::paths, and in those of all threads
   // Which paths are the cheapest: those with the fewest instructions, as where times say little;
   // else those that took least time.
   bool by_instructions = false;
-  size_t most_calls = size_t{1} << 16;  // kept, likewise; the longest of each thread
+  size_t most_calls = size_t{1} << 16;  // kept at most; the longest of each thread
   size_t columns = 0;                   // of the strips; 0: there are none
   size_t most_strips = 64;              // threads that have one: the longest-lived
   bool spans = false;                   // ThreadTimeline::spans
@@ -232,7 +232,7 @@ Result<Timeline> MakeTimeline(const TimelineSources& sources,
                               const TimelineOptions& options, const TimeAccounts& accounts);
 
 // The sums of the paths that are there, by Timeline::functions' number, of which there are so many.
-// A recursion's time counts once; durations are not told.
+// A recursion's time counts once; durations are left out.
 std::vector<CallSums> SumsByFunction(const std::vector<CallPath>& paths, size_t functions);
 
 // Errors: a thread's times or instructions that do not add up.

@@ -34,7 +34,7 @@ struct Hold {
 struct HoldWait {
   uint32_t thread = 0;
   uint32_t site = 0;
-  uint64_t address = 0;  // likewise
+  uint64_t address = 0;  // of the lock
   uint64_t begin = 0;
   uint64_t begin_lo = 0;
   uint64_t begin_hi = 0;

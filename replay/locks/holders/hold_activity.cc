@@ -13,7 +13,7 @@ void HoldActivity::Begin(uint32_t thread, uint32_t node, size_t depth, uint64_t 
   Move(node, time);
 }
 
-// Returns the innermost call around the node's, or itself, that is told.
+// Returns the innermost followed call around the node's, or itself.
 uint32_t HoldActivity::Cut(uint32_t node) const {
   const std::vector<InstancePath>& nodes = paths_.nodes();
   while (nodes[node].depth > deepest_) node = nodes[node].parent;

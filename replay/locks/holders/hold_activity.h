@@ -12,7 +12,7 @@
 namespace flowback {
 
 // A thread's holds may overlap: it is followed from the begin of the first to the end of the last.
-// The calls are told as deep as there is room for: of a hold with many calls, the outer ones alone.
+// Calls are followed as deep as there is room for: in a hold with many calls, the outer ones alone.
 class HoldActivity {
  public:
   // `paths` must outlive this.
@@ -25,7 +25,7 @@ class HoldActivity {
   void Move(uint32_t node, uint64_t time);
   // It holds nothing any more.
   void End(uint64_t time);
-  // The number of the outermost calls that are worth telling now; 0: none.
+  // The number of outermost calls to follow now; 0: none.
   size_t followed() const { return followed_; }
 
   // Calls give(node, time) for each call that the thread was in between two times.
@@ -61,7 +61,7 @@ class HoldActivity {
   size_t kept_ = 0;
   uint32_t thread_ = 0;   // that is followed
   size_t first_ = 0;      // of its moves, the first of what it holds now
-  uint32_t deepest_ = 0;  // of the nodes that are told: InstancePath::depth
+  uint32_t deepest_ = 0;  // of the followed nodes: InstancePath::depth
   size_t followed_ = 0;
 };
 

@@ -59,14 +59,14 @@ class HoldSweep {
     uint32_t thread = 0;
     bool certain = false;
   };
-  // Who holds what: the lock's address; 0: not known.
+  // A holder and its lock's address; 0: unknown.
   struct Key {
     uint32_t thread = 0;
     uint64_t address = 0;
     auto operator<=>(const Key&) const = default;
   };
   static Key KeyOf(const Hold& hold) { return {hold.thread, hold.address}; }
-  // Of one of these, how many holds.
+  // The number of holds of one of these.
   struct Possible {
     unsigned may = 0;
     unsigned doubtful = 0;

@@ -24,7 +24,7 @@ void LockHolders::MakeRoom(std::string_view family, std::vector<Hold>& holds) {
   holds.clear();
 }
 
-// Of a lock with an address one hold is enough, however often the thread tries in vain.
+// A lock with an address needs one hold, however often the thread tries in vain.
 bool LockHolders::HasTriedAgain(const Acquired& acquired, std::vector<Hold>& holds) {
   const auto tried = std::ranges::find_if(
       holds, [&](const Hold& each) { return each.likely && each.address == acquired.address; });
@@ -49,8 +49,8 @@ void LockHolders::OnAcquired(uint32_t thread, const Acquired& acquired) {
   ++held_now_;
 }
 
-// Returns which of those that a thread holds it releases; the end: none. Where addresses do not
-// tell, it is the one that it acquired last. A rwlock may be released by another of its words.
+// Returns which of those that a thread holds it releases; the end: none. Without addresses, it is
+// the one that it acquired last. A rwlock may be released by another of its words.
 LockHolders::Holds::iterator LockHolders::FindHeld(Holds& holds, std::string_view family,
                                                    uint64_t address) {
   constexpr uint64_t kLargestLock = 56;  // bytes, of a pthread_rwlock_t
@@ -68,8 +68,8 @@ LockHolders::Holds::iterator LockHolders::FindHeld(Holds& holds, std::string_vie
   return last([](const Hold& each) { return each.address == 0; });
 }
 
-// Where addresses do not tell which it releases, and it had only tried to acquire one of them,
-// those that are left are not certain.
+// If addresses do not show which it releases, and it had only tried to acquire one of them, those
+// that are left are not certain.
 void LockHolders::OnReleasing(uint32_t thread, std::string_view family, const TimePoint& time,
                               uint64_t address) {
   Held& held = held_[{thread, family}];

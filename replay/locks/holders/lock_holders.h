@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Who may have held what other threads waited for: the threads that were between acquiring and
+// Threads that may have held a lock that others waited for: those that were between acquiring and
 // releasing something of the same family (lock_functions.def) in the same process.
 //
 //   A   acquires ........................ releases
@@ -32,7 +32,7 @@ class LockHolders {
   // The thread begins to release something then; `address`: of the lock; 0: not known.
   void OnReleasing(uint32_t thread, std::string_view family, const TimePoint& time,
                    uint64_t address = 0);
-  // What it began to release last has been released by then. Without it, it may be held to the end.
+  // The last release that it began is complete by then. Without it, it may be held to the end.
   void OnReleased(uint32_t thread, std::string_view family, uint64_t latest);
   void OnWait(const LockWait& wait, std::string_view family);
   // What a thread does while it holds something: as HoldActivity::Move has it. The first call comes
@@ -60,14 +60,13 @@ class LockHolders {
     uint64_t time = 0;
     uint64_t certain = 0;
   };
-  // Of one thread that held what others waited for at one site.
+  // Sums of one holder at one site.
   struct Sums {
     LockHolder holder;
     std::map<uint32_t, uint64_t> doing;    // time by call
     std::map<uint32_t, uint64_t> waiting;  // time by site
   };
-  // Who waited for a thread in a time in which it waited itself or was off the CPU, and at which
-  // sites.
+  // Threads that waited for a holder while it waited itself or was off the CPU, with their sites.
   struct Convoy {
     uint64_t begin = 0;
     std::set<uint32_t> threads;

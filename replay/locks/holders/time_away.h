@@ -22,7 +22,7 @@ class TimeAway {
   // `accounts` are the threads', by number; null: nothing is known of one's times.
   TimeAway(const Recording& recording, std::vector<const TimeAccount*> accounts);
 
-  // Of a thread between two times.
+  // Returns the sum of a thread between two times.
   Sum Between(uint32_t thread, uint64_t begin, uint64_t end);
 
   // It left the CPU by itself, and came back.
@@ -30,7 +30,7 @@ class TimeAway {
     TimePoint begin;
     TimePoint end;
   };
-  // Those that begin between two times, in order.
+  // Returns the sleeps that begin between two times, in order.
   std::vector<Sleep> SleepsBetween(uint32_t thread, uint64_t begin, uint64_t end);
 
  private:

@@ -54,7 +54,7 @@ class SyscallRows final : public StackRows {
   size_t row_count() const override { return rows_.size(); }
   void ForgetRows() override { rows_.clear(); }
   size_t BeginThread(size_t share) override { return Follow(share, true); }
-  // A call is told of when the thread has come back from it, so none is open then.
+  // A call is reported when the thread has come back from it, so none is open then.
   bool IsOver() const override { return now() > limits().end.end || now() > limits().begin.end; }
 
   bool WantsCallNumbers() const override {

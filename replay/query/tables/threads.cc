@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The table threads: what each thread's time was, as `timeline` tells it.
+// The table threads: each thread's time by class, as in `timeline`.
 #include <vector>
 
 #include "replay/query/kept_rows.h"

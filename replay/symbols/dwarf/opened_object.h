@@ -14,8 +14,8 @@
 
 namespace flowback::symbols {
 
-// What all compressed sections of a file may unpack to, in proportion to the file. Debug sections
-// shrink to a third; the tables of strings and lines, which repeat themselves most, to a tenth.
+// The limit for all unpacked sections of a file, in proportion to the file. Debug sections shrink
+// to a third; the tables of strings and lines, which repeat themselves most, to a tenth.
 constexpr uint64_t kFreeUnpacked = uint64_t{64} << 20;
 constexpr uint64_t kMostUnpackedPerByte = 16;
 

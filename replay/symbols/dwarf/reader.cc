@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// flowback-dwarf: reads DWARF with LLVM, for flowback, which tells it on standard input what to
-// read (dwarf_wire.h). A program of its own because damaged DWARF may crash LLVM: see
-// dwarf_client.cc.
+// flowback-dwarf: reads DWARF with LLVM, for flowback, which sends requests on standard input
+// (dwarf_wire.h). A program of its own because damaged DWARF may crash LLVM: see dwarf_client.cc.
 //
 // LLVM is asked for whole compile units, never for single addresses: a unit's line table and its
 // tree of inlined calls become the flat tables of dwarf_file.h, and look-ups are done on those.
@@ -196,7 +195,7 @@ class Reader {
     return entry->second;
   }
 
-  // Of several rows at one address, as compilers write for a debugger that stops there more than
+  // If several rows have one address, as compilers write for a debugger that stops there more than
   // once, the last one holds for the code; that the line begins here another one may say.
   static bool IsStatement(const std::vector<llvm::DWARFDebugLine::Row>& rows, size_t first,
                           size_t i) {

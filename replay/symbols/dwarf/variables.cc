@@ -54,7 +54,7 @@ class Finder {
     info_.variables.push_back(std::move(variable));
   }
 
-  // What is inlined has its type where the function itself is.
+  // An inlined variable has its type in the function itself.
   static DWARFDie TypeOf(const DWARFDie& die) {
     if (DWARFDie type = die.getAttributeValueAsReferencedDie(dwarf::DW_AT_type)) return type;
     const DWARFDie origin = die.getAttributeValueAsReferencedDie(dwarf::DW_AT_abstract_origin);
@@ -64,7 +64,7 @@ class Finder {
   static std::optional<int64_t> ConstantOf(const llvm::DWARFFormValue& value) {
     if (const auto number = value.getAsSignedConstant()) return *number;
     if (const auto number = value.getAsUnsignedConstant()) return static_cast<int64_t>(*number);
-    // Of a float, its bytes.
+    // A float's bytes.
     const auto block = value.getAsBlock();
     if (!block || block->size() > sizeof(uint64_t)) return std::nullopt;
     uint64_t bytes = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The calls of a flow, for formats that tell of each.
+// The calls of a flow, for formats with each call.
 //
 //   class Lines : public CallsTeller { void OnEnter(const ExportedEntry& entry) override ... };
 //   Lines lines;
@@ -27,25 +27,25 @@
 namespace flowback {
 
 struct ExportedThread {
-  size_t number = 0;  // in the order in which threads are told
+  size_t number = 0;  // in the order of the threads
   int32_t pid = -1;
   int32_t tid = -1;     // -1: of one stream, in which it is not known who ran
   std::string name;     // its last one, as recorded; "" where it is not known
-  std::string process;  // the same of its process
+  std::string process;  // the same for its process
 };
 
 // A function as all formats show it.
 struct ExportedFunction {
   std::string name;    // printable.h; cut behind kMostName bytes
-  std::string object;  // the file of code, likewise; "" where it is not known
+  std::string object;  // the file of code, also as text; "" if unknown
   uint64_t entry_ip = 0;
   const AddressSpace* space = nullptr;
 };
 
 // Perfetto, Excel and others take less than 32 KiB.
 inline constexpr size_t kMostName = 32000;
-// Returns the text as a terminal may show it, in UTF-8. What is longer than kMostName is cut, and
-// ends in its length and `number`, so that two names that begin alike stay two.
+// Returns the text as a terminal may show it, in UTF-8. Text longer than kMostName is cut, and ends
+// in its length and `number`, so that two names that begin alike stay two.
 std::string ExportedName(std::string_view text, uint32_t number);
 
 struct ExportedEntry {
@@ -65,8 +65,8 @@ struct ExportedExit {
   uint64_t self = 0;          // its own
 };
 
-// Is told of one thread after the other. Functions are numbers in ExportedCalls::functions. Times
-// are nanoseconds of the recording's clock, or its ticks where nothing tells how long one takes.
+// Receives one thread after the other. Functions are numbers in ExportedCalls::functions. Times are
+// nanoseconds of the recording's clock, or its ticks if their length is unknown.
 class CallsTeller {
  public:
   virtual ~CallsTeller() = default;
@@ -91,11 +91,11 @@ class ExportedCalls final : public PlayConsumer, private CallListener {
   // Plays the part, or all selected threads, and adds losses to the session's. Errors: as
   // Player::Play's; kUnsupported for samples, of which the calls between are not known.
   Status Tell();
-  // All that have been told; a later one may move them.
+  // All functions so far; a later one may move them.
   const std::vector<ExportedFunction>& functions() const { return shown_; }
-  // The first moment of the recording; 0: it has no times. Valid once a thread has been told.
+  // The first moment of the recording; 0: it has no times. Valid once a thread has come.
   uint64_t begin() const { return begin_; }
-  // Of the thread that is told, up to now.
+  // Instructions of the current thread, up to now.
   uint64_t instructions() const { return std::max(stack_->instructions(), all_instructions_); }
 
   void OnThreadBegin(const ThreadFlow& thread, size_t number) override;
@@ -133,7 +133,7 @@ class ExportedCalls final : public PlayConsumer, private CallListener {
   size_t threads_ = 0;                   // that have begun
   RecordingClock clock_;
   uint64_t begin_ = 0;  // of the recording
-  // Of the thread that is played.
+  // State of the current thread.
   std::optional<ExecTimes> execs_;
   std::optional<CallStack> stack_;
   uint64_t time_ = 0;

@@ -67,7 +67,7 @@ class ExportedPaths final : public CallsTeller {
   std::vector<ExportedThread> threads_;
   std::unordered_map<Key, uint32_t, KeyHash> children_;
   bool is_cut_ = false;
-  // Of the thread.
+  // State of the current thread.
   uint32_t at_ = 0;
   std::vector<uint32_t> callers_;  // of the path that it is at
   uint64_t last_ = 0;

@@ -58,8 +58,8 @@ class CallgrindCalls final : public CallsTeller {
   std::vector<uint32_t> open_;
 };
 
-// Names are given once; later their numbers stand for them. What has a key of its own has a number
-// of its own: functions of one name in two files are two.
+// Names are given once; later their numbers stand for them. Each key has a number of its own:
+// functions of one name in two files are two.
 template <class Key>
 class Names {
  public:
@@ -93,8 +93,8 @@ class CallgrindText {
  private:
   std::string& out() { return sink_.buffer(); }
 
-  // The function's object, source file, which is not told, and name: of the one that the lines are
-  // about, or with the prefix "c" of one that it called.
+  // Writes the function's object, source file (which is missing) and name: those of the current
+  // one, or with the prefix "c" those of a called one.
   void Name(std::string_view prefix, uint32_t number) {
     const ExportedFunction& function = functions_[number];
     const std::string& object = function.object.empty() ? kUnknown : function.object;

@@ -66,7 +66,7 @@ class HtmlFunction {
     ++rows_;
   }
 
-  // Those that stay in the function.
+  // Returns the arrows that stay in the function.
   std::vector<BranchArrow> Arrows() const {
     std::vector<BranchArrow> arrows;
     for (const Branch& branch : branches_)

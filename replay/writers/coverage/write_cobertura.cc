@@ -23,7 +23,7 @@ std::string Rate(uint64_t part, uint64_t all) {
                      all == 0 ? 1.0 : static_cast<double>(part) / static_cast<double>(all));
 }
 
-// Of what is known.
+// Rates of the known code.
 struct Rates {
   uint64_t lines = 0;
   uint64_t lines_covered = 0;

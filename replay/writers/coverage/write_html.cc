@@ -211,7 +211,7 @@ class HtmlWriter {
   void WriteFunctions() {
     out() += "<h2>Functions</h2>\n";
     for (const ObjectCoverage& object : report_.objects) {
-      // All of a library's code would make the page large, and tell nothing of one that never ran.
+      // All of a library's code would make the page large, and is useless if nothing of it ran.
       if (object.functions.empty() || object.shares.instructions.executed == 0) continue;
       out() += fmt::format("<details class=object><summary>{} {}</summary>\n",
                            FractionOf(object.shares.functions), Xml(object.counts->id.path));

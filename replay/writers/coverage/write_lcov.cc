@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // `coverage --format lcov`: a tracefile as geninfo(1) describes it, for genhtml and IDEs.
 //
-// What is not known, as trace was lost there, is neither 0 nor left out silently: it stands in
-// comments, which readers pass over.
+// Unknown lines, whose trace was lost, are neither 0 nor left out silently: they stand in comments,
+// which readers ignore.
 //
 // lcov 2 refuses a tracefile that contradicts itself: a line was executed exactly if one of its
 // branches went one way or the other. In real code the two differ: a line may have the code of two

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // `coverage --format llvm-json`: what `llvm-cov export` writes, version 2.0.1. A line is a region
-// of its own: columns are not told. Lines of which it is not known whether they were executed have
+// of its own: columns are missing. Lines of which it is not known whether they were executed have
 // no count.
 #include <fmt/format.h>
 

@@ -74,7 +74,7 @@ class SummaryWriter {
     out_ += fmt::format("\nobjects\n{:>9} {:>17} {:>9} {:>9} {:>9}  {:>9} {:>17}  {}\n",
                         "functions", "", "blocks", "branches", "instr.", "lines", "", "object");
     std::vector<const ObjectCoverage*> objects;
-    // Of a choice by source or function: what has none of the chosen code would be a row of dashes.
+    // With a choice by source or function, an object without chosen code would be a row of dashes.
     for (const ObjectCoverage& object : report_.objects)
       if (object.code == nullptr || object.shares.instructions.total != 0)
         objects.push_back(&object);
@@ -111,7 +111,7 @@ class SummaryWriter {
     std::vector<CoveredFile> files = BySource(report_);
     if (files.empty()) return;
     WriteDirectories(files);
-    // A file of which nothing ran tells less than what is missing of one that is used.
+    // A file that never ran is less interesting than the missing part of a used one.
     std::ranges::stable_sort(files, std::greater{}, [](const CoveredFile& file) {
       return std::pair(file.shares.lines.executed != 0,
                        file.shares.lines.total - file.shares.lines.executed);
@@ -127,7 +127,7 @@ class SummaryWriter {
     MoreRows(files.size());
   }
 
-  // Where all lies in one, that tells nothing.
+  // With a single directory, the table would be useless.
   void WriteDirectories(const std::vector<CoveredFile>& files) {
     std::vector<CoveredDirectory> all = ByDirectory(report_, files);
     if (all.size() < 2) return;

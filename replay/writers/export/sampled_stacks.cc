@@ -28,7 +28,7 @@ struct StackRange {
   Status status;
 };
 
-// What one core has learned, of the code and of its text.
+// One core's knowledge of the code and its text.
 struct StackReader {
   std::unique_ptr<Decoder> decoder;
   StackText text;

@@ -6,7 +6,7 @@
 //   2                     so many ranges of code
 //   1910-191b:31          first and last instruction, times
 //   1940-194d:341
-//   0                     addresses of samples: none, as they tell nothing that branches do not
+//   0                     addresses of samples: none, as branches contain all of it
 //   1                     so many branches
 //   194d->1940:353
 #include <fmt/format.h>

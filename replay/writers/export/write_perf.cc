@@ -2,7 +2,7 @@
 // perf.data with a branch stack in each sample, as `perf record -b` writes it: perf script, perf
 // report and what reads their files take it, whichever hardware the recording is of.
 //
-// The header tells how much data follows, and what is written can't be written over: so the flow is
+// The header contains the size of the data, and written bytes cannot be changed: so the flow is
 // played twice, first only to count.
 #include <fmt/format.h>
 #include <linux/perf_event.h>
@@ -150,7 +150,7 @@ std::vector<record::HeaderFeature> FeaturesOf(const Recording& recording,
                                               const record::RecordedEvents& events,
                                               const Sideband& sideband) {
   const MachineInfo& machine = recording.machine;
-  // Whose times and order they are stays told: "flowback (emulated: tcg)".
+  // The source of times and order stays in the header: "flowback (emulated: tcg)".
   std::vector<record::HeaderFeature> features = record::MachineFeatures(
       {"flowback", "export", "--to", "perf", recording.path}, events, {}, machine.architecture);
   for (record::HeaderFeature& each :
@@ -160,7 +160,7 @@ std::vector<record::HeaderFeature> FeaturesOf(const Recording& recording,
   return features;
 }
 
-// What is known once the size of the data is.
+// Writes the part that needs the size of the data.
 void WriteHead(const record::RecordedEvents& events, const Sideband& sideband, uint64_t data_size,
                const record::FeatureSections& features, TextSink& sink) {
   LittleEndianBuffer header;

@@ -11,7 +11,8 @@
 
 namespace flowback {
 
-// What is compared of a site. Sites are matched by the two names: addresses change with each build.
+// The compared figures of a site. Sites are matched by the two names: addresses change with each
+// build.
 struct LockFigure {
   std::string function;
   std::string caller;  // empty: not known
@@ -55,7 +56,7 @@ struct LockChanges {
   std::string input;  // the baseline
   double old_share = 0;
   double share = 0;
-  bool has_times = true;  // of both; else only new and gone sites are told
+  bool has_times = true;  // of both; else only new and gone sites are listed
   LockTrend trend = LockTrend::kSame;
   std::vector<LockChange> sites;  // by how much the share changed, most first
 

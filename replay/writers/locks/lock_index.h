@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a report tells of each site, found at once.
+// A report's facts about each site, found at once.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +19,7 @@ struct LockIndex {
     std::vector<const LockSums*> paths;
     std::vector<const LockSums*> instances;
     std::vector<const LockHolder*> holders;  // the one that held it longest first
-    const LockWait* longest = nullptr;       // null: no wait at it is told by itself
+    const LockWait* longest = nullptr;       // null: no wait at it is listed by itself
     size_t rank = 0;                         // in `by_waiting`; beyond its end: not in it
   };
   std::vector<Site> sites;  // by number

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Waits for a person at a terminal: sentences; sites with their threads and holders; threads; the
-// longest waits; and with --all the loops that are not told as waits.
+// longest waits; and with --all the loops that do not count as waits.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -179,7 +179,7 @@ void TextPrinter::PrintThreadSums(uint32_t site) {
 }
 
 // A row for each lock that threads waited for at the site, and where a lock without a name was used
-// first. Of a single lock the row would repeat the site's.
+// first. For a single lock the row would repeat the site's.
 void TextPrinter::PrintInstances(uint32_t site) {
   std::vector<const LockSums*> waited;
   for (const LockSums* each : index_.sites[site].instances)
@@ -270,7 +270,7 @@ void TextPrinter::PrintThreads() {
   More(threads.size());
 }
 
-// What is not known of a wait's time.
+// Returns a note about the unknown part of a wait's time.
 std::string TextPrinter::StateNote(const LockWait& wait) const {
   const auto bounds = [&] {
     const uint64_t least = wait.end.lo - std::min(wait.end.lo, wait.begin.hi);

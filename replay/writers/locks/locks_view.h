@@ -22,18 +22,18 @@ struct LocksView {
   NameSources names;
   std::string input;
   const LockChanges* changes = nullptr;  // since a baseline; null: there is none
-  bool all = false;                      // also prints loops that are not told as waits
+  bool all = false;                      // also prints loops that do not count as waits
   bool paths = false;                    // also prints the sums of each call path
   size_t rows = 20;                      // of each list of the text
   size_t width = 120;                    // of a line
 };
 
-// What all waits add up to.
+// The sums of all waits.
 struct LockTotals {
   uint64_t threads = 0;  // that waited
   uint64_t life = 0;     // of these threads
   LockSums sums;         // without quantiles and acquisitions
-  // Of waits for locks alone: not for what another thread is to do first, as of a condition, a
+  // Sums of waits for locks alone, without waits for another thread's work, as at a condition, a
   // barrier or a thread's end.
   uint64_t lock_threads = 0;
   uint64_t lock_life = 0;
@@ -59,10 +59,10 @@ struct SiteWords {
   std::string inlined;      // the function of the lock's own code; empty: it is `function`'s
   std::string caller;       // short; empty: not known
   std::string source;       // "/src/srv.cc:14" of the call; empty: not known
-  std::string loop_source;  // the same of LockSite::address
+  std::string loop_source;  // the same for LockSite::address
   CodeWords call;           // the place of the call
   CodeWords loop;           // of LockSite::address
-  bool is_library = false;  // as LockSite's: where its own loop is tells nothing
+  bool is_library = false;  // as LockSite's: the place of its own loop is useless
   // "spin_lock() called at srv.cc:14".
   std::string Short() const;
 };
@@ -95,7 +95,7 @@ std::string ThreadWords(const LocksView& view, uint32_t thread);
 std::string_view ThreadName(const LocksView& view, uint32_t thread);
 // "12.3 ms"; trips without times.
 std::string PercentWords(double share);  // "41 %", "3.4 %", "<0.1 %"
-// Why a loop is not told as a wait: "it writes to memory".
+// Why a loop does not count as a wait: "it writes to memory".
 std::string_view ReasonWords(const OtherLoop& loop);
 const char* Name(WaitState state);
 const char* Name(LoopKind kind);

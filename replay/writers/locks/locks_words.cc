@@ -66,7 +66,7 @@ void AppendFrames(const LocksView& view, const AddressSpace* space, uint64_t cal
 }
 
 // Returns the index of the frame that has the loop: the innermost one around both its first and its
-// last instruction. What is inlined into a part of the loop, as a pause, is not the lock.
+// last instruction. Code inlined into a part of the loop, as a pause, is not the lock.
 size_t LoopFrame(const LocksView& view, const LockSite& site, const SourcePlace& first) {
   size_t own = OwnFrame(first);
   if (site.end <= site.address) return own;

@@ -26,7 +26,7 @@ extern const std::string_view kMinimapScript;  // all of the time, small
 extern const std::string_view kStripScript;    // a line of colours in it
 extern const std::string_view kFlameScript;    // a tree of calls in it
 
-// Of the picture of a flame graph, which is no page.
+// Parts of the picture of a flame graph, which is no page.
 extern const std::string_view kFlamegraphStyle;
 extern const std::string_view kFlamegraphScript;
 
@@ -47,7 +47,7 @@ void WritePage(const Page& page, TextSink& sink);
 // Returns the text as a string of JSON that may stand in a script: it holds no '<', so that no name
 // can end the element that it lies in.
 std::string QuotedInScript(std::string_view text);
-// The same of JSON in which a '<' stands in strings only.
+// Escapes JSON in which a '<' stands in strings only.
 std::string JsonInScript(std::string_view json);
 
 // Writes `"key":[...]` of the page's data. `item(i)` returns one value's text.

@@ -43,7 +43,7 @@ PathShares SharesOf(const SpikeReport& report) {
   return shares;
 }
 
-// Returns the nodes that are kept, in order: the root, and the largest. What is above a node is as
+// Returns the nodes that are kept, in order: the root, and the largest. A node's parent is as
 // large, and has a lower number, so that it is kept as well.
 std::vector<uint32_t> LargestNodes(const SpikeReport& report) {
   const PathShares shares = SharesOf(report);

@@ -30,7 +30,7 @@ struct SpikesView {
   Symbolizer* symbolizer = nullptr;
   // The path that a file of code was recorded under.
   std::function<std::string(const std::string& file)> recorded_path;
-  // Which threads ran on the instance's CPU while its thread was off it; empty: nobody tells.
+  // Which threads ran on the instance's CPU while its thread was off it; empty: unknown.
   std::function<std::vector<RanInstead>(const Instance& instance)> ran_instead;
   std::map<uint32_t, DataWaits> data_waits;  // by number, of instances that are shown
   std::string input;
@@ -65,7 +65,7 @@ std::string PartWords(const SpikesView& view, const Cause& cause);
 // What explains one slow instance.
 std::string OutlierSentence(const SpikesView& view, const Outlier& outlier);
 // Which threads ran, for at least a tenth of the time that the instance's thread was off the CPU: a
-// sentence after a space. Empty: nothing tells.
+// sentence after a space. Empty: unknown.
 std::string WhoRanWords(const SpikesView& view, const Instance& instance);
 // The site of the lock that a cause's time was waited for: a sentence after a space. Empty: it was
 // not, or no function of a lock is known there.

@@ -23,7 +23,7 @@ class PackedSink final : public TextSink {
   PackedSink(Packing packing, TextSink& next);
   ~PackedSink() override;
 
-  // Writes the rest and the end. What is not finished can't be unpacked whole.
+  // Writes the rest and the end. Unfinished output cannot be unpacked whole.
   void Finish();
 
  private:

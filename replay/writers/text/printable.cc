@@ -8,7 +8,7 @@
 namespace flowback {
 namespace {
 
-// Length of the UTF-8 sequence that begins with a byte, as far as that byte tells; 0: none does.
+// Length of the UTF-8 sequence that begins with a byte, by that byte; 0: none does.
 uint32_t LengthFrom(uint8_t lead) {
   if (lead < 0x80) return 1;
   if (lead < 0xc2 || lead > 0xf4) return 0;

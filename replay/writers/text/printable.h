@@ -75,7 +75,7 @@ inline void AppendPrintable(std::string& out, std::string_view text) {
 }
 
 std::string Printable(std::string_view text);
-// Of a message, or of a line of source text, where a tab stays, too: one line.
+// Makes one line of a message, or of source text, where tabs stay.
 std::string PrintableProse(std::string_view text);
 std::string PrintableSource(std::string_view text);
 

@@ -7,12 +7,12 @@
 
 namespace flowback {
 
-// What is printable already, as it may stand in an element or in an attribute's value.
+// Escapes printable text for an element or an attribute's value.
 std::string InMarkup(std::string_view printable);
 // `text` as it may stand in an element or in an attribute's value. Whatever an input names may
 // stand there: what no printable text holds is written as in listings (printable.h).
 std::string Xml(std::string_view text);
-// The same of a line of source, where tabs stay.
+// Escapes a line of source, where tabs stay.
 std::string XmlSource(std::string_view text);
 
 }  // namespace flowback

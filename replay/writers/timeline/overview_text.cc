@@ -29,7 +29,7 @@ std::string WhereInstructionsWere(const OverviewView& view) {
   return names.empty() ? names : fmt::format("About {}.", names);
 }
 
-// By how many stretches it is told which function executed when, and how long they are.
+// Returns the number and length of the stretches that show which function executed when.
 std::string HowFine(const OverviewView& view) {
   const Overview& overview = view.overview;
   const std::string count = Counted(overview.stretches, "stretch") + " of the trace";

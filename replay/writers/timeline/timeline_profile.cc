@@ -11,12 +11,12 @@ namespace flowback {
 namespace {
 
 constexpr size_t kNumbers = 43;  // columns ahead of a name
-constexpr size_t kIpc = 8;       // and of what is told of cycles
+constexpr size_t kIpc = 8;       // and of the cycles
 
 // A path with less of its tree is not shown.
 constexpr uint64_t kLeastShare = 200;  // one in so many
 
-// Of the threads' lives, or of the calls that were asked for.
+// Returns the sum of the threads' lives, or of the requested calls.
 uint64_t AllOf(const TimelineView& view) {
   const std::vector<CallPath>& paths = view.timeline->paths;
   if (view.function.empty()) return std::max<uint64_t>(view.WeightOf(paths.front().sums), 1);

@@ -14,7 +14,7 @@ namespace flowback {
 namespace {
 
 constexpr size_t kMostNamed = 5;    // functions
-constexpr size_t kMostLongest = 8;  // threads whose longest call is told
+constexpr size_t kMostLongest = 8;  // threads whose longest call is named
 
 uint64_t Sum(const ClassTimes& times) {
   uint64_t sum = 0;
@@ -86,7 +86,7 @@ std::string LastCall(const TimelineView& view, const ThreadTimeline& thread) {
                      Counted(call.instructions, "instruction"));
 }
 
-// Of lost and undecodable time.
+// Returns the words about lost and undecodable time.
 std::string LostTime(const TimelineView& view) {
   std::map<LossCause, uint64_t> causes;
   for (const ThreadTimeline& thread : view.timeline->threads)

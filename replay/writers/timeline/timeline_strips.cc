@@ -139,7 +139,7 @@ class StripPainter {
              kLetterColors[letter->second % std::size(kLetterColors)]);
   }
 
-  // Of a stretch in which several functions executed, none is said to be what the column is.
+  // A stretch with several functions has none of their letters.
   bool IsNamed(const StripColumn& column, uint64_t executing) const {
     return column.function_time > (view_.is_coarse ? executing / 2 : 0);
   }

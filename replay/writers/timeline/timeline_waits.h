@@ -59,7 +59,7 @@ std::string WaitSentence(const TimelineView& view);
 void AppendWaits(const TimelineView& view, std::string& out);
 // Returns the JSON object of a thread's waits.
 std::string WaitsJson(const TimelineView& view, const ThreadTimeline& thread);
-// The same of all threads.
+// Returns the waits of all threads.
 std::string WaitsJson(const TimelineView& view);
 
 }  // namespace flowback

@@ -49,7 +49,7 @@ std::string IpcWords(const CycleShare& cycles) {
 }
 
 std::string NameWords(std::string_view name, size_t most) {
-  // What is beyond is not shown in any case, however long the name is.
+  // The rest of a long name is not shown in any case.
   std::string text = Printable(name.substr(0, 4 * most));
   if (ColumnsOf(text) <= most && name.size() <= 4 * most) return text;
   size_t columns = 0;

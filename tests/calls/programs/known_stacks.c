@@ -11,8 +11,8 @@
 
 static volatile unsigned long sink;
 static unsigned long rounds;
-// Each with a number of its own: functions that are alike may become one. What counts is in memory:
-// else the compiler makes no frame even where it is told to.
+// Each with a number of its own: functions that are alike may become one. The counters are in
+// memory: else the compiler makes no frame in spite of its options.
 #define SPIN(number) \
   for (volatile unsigned long i = 0; i < rounds; ++i) sink += i + (number)
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Tells its own stacks while it runs: Note prints the return addresses that the C library's
+// Prints its own stacks while it runs: Note prints the return addresses that the C library's
 // unwinder finds, by thread. Each way to make a stack unusual is a word on the command line.
 #include <alloca.h>
 #include <execinfo.h>
@@ -299,7 +299,7 @@ int Forked() {
   return 0;
 }
 
-// Its child is this program, which tells of itself, and has a child of its own.
+// Its child is this program, which prints its own stacks, and has a child of its own.
 APART int Spawn(char* program, int depth) {
   if (depth > 0) {
     const int result = Spawn(program, depth - 1);

@@ -12,7 +12,7 @@ APART void Note();
 // Calls itself so often, and then Note.
 APART int Descend(int depth);
 
-// Of stacks that the thread switches.
+// Tests of stacks that the thread switches.
 int Fibres(bool in_turn);
 int SwitchByReturn();
 int SwitchByJump();

@@ -237,8 +237,8 @@ APART int Divide(int a, int b) {
   return a / b;  // CAUSE quotient
 }
 
-// Of the parent and its children. The parent waits until the loop has gone round: a store before
-// the loop would be all that a slow machine had executed until then.
+// Shared by the parent and its children. The parent waits until the loop has gone round: a store
+// before the loop would be all that a slow machine had executed until then.
 volatile int* rounds;
 APART int Wait() {
   for (;;) *rounds = *rounds + 1;  // CAUSE outside

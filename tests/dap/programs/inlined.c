@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Functions that are inlined: into one another, side by side, at the begin of a line, and around a call. What is
-// volatile keeps its order with optimisation.
+// Functions that are inlined: into one another, side by side, at the begin of a line, and around a
+// call. Volatile accesses keep their order with optimisation.
 static volatile int sink;
 
 #define INLINED static inline __attribute__((always_inline))

@@ -19,7 +19,7 @@
 
 namespace contention {
 
-// What one call that acquires a lock did. Fits into two registers.
+// The record of one call that acquires a lock. Fits into two registers.
 struct Wait {
   long trips = 0;   // checks that failed
   long sleeps = 0;  // calls of futex(FUTEX_WAIT), where the program itself makes them

@@ -24,7 +24,7 @@ constexpr int kRounds = 5;
 std::mutex held;
 std::mutex second;
 std::atomic<int> round_held;    // the round in which the first mutex has been acquired
-std::atomic<int> round_second;  // likewise
+std::atomic<int> round_second;  // of the second holder
 std::atomic<int> round_waited;  // the round whose waiter has come through
 volatile uint64_t sink;
 

@@ -15,7 +15,7 @@ static void Ready(void) {
   SystemCall6(kFutex, (long)&ready, 1, 2, 0, 0, 0);  // wake
 }
 
-// A block that jumps to itself, of which the time it takes tells nothing.
+// A block that jumps to itself, whose time is useless.
 static void Spin(void) {
   __asm__ volatile(
       "1:\n"

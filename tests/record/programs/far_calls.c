@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Calls from code at low addresses (the program, linked at a fixed place) to code at high ones (the
-// C library). Most sync points come in the low code, when the last address told was a high one.
+// C library). Most sync points come in the low code, when the last written address was a high one.
 #include <stdlib.h>
 
 int main(void) {

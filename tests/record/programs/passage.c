@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What is to be recorded, First to Last, between loops of as many rounds as the first argument
-// says: by two threads, by code that is mapped while both run, and by a child. Begins with a byte
-// of standard input, if there is a second argument.
+// The recorded part, First to Last, between loops of as many rounds as the first argument says: by
+// two threads, by code that is mapped while both run, and by a child. Begins with a byte of
+// standard input, if there is a second argument.
 #include "freestanding.h"
 
 enum { kStackSize = 16384, kOpen = 2, kReadAndExecute = 5, kPrivateFixed = 0x12 };

@@ -76,7 +76,7 @@ long Main(long* stack) {
   SetAlarm(20000);
   if (!ReadByte() || handled != 6) return 3;
 
-  // One that a signal without a handler interrupts: it is restarted, and nobody is told.
+  // One that a signal without a handler interrupts: it is restarted without any notice.
   SendFromChild(kSigWinch);
   if (!ReadByte()) return 4;
   // One that ends with EINTR.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A 32-bit process of functions whose instructions can be counted: the last one, INT 80h, counts
-// for none, as Intel PT tells it by its address like a fault.
+// for none, because Intel PT reports it by its address like a fault.
         .globl _start, first, second, last
 _start: xor %ecx, %ecx
         call first

@@ -9,7 +9,7 @@ namespace flowback::test {
 namespace {
 
 constexpr uint64_t kCyclesOfSecond = 1'000'000'000;  // a cycle is a nanosecond
-constexpr uint64_t kMostCycles = 0xffff;             // that an entry can tell
+constexpr uint64_t kMostCycles = 0xffff;             // that an entry can hold
 
 struct FilterOfKind {
   InstructionClass kind;
@@ -108,7 +108,7 @@ std::vector<size_t> BranchSource::StackOf(const perf_event_attr& attr) const {
   return stack;
 }
 
-// Cycles are counted from one branch that is remembered to the next. Of the oldest, those since the
+// Cycles are counted from one branch that is remembered to the next. The oldest has those since the
 // branch before it, which is forgotten.
 SampleContent BranchSource::ContentOf(const perf_event_attr& attr,
                                       const std::vector<size_t>& stack) const {

@@ -12,12 +12,12 @@
 
 namespace flowback::test {
 
-// What one kind of hardware records, of the machine that a tree is of.
+// The records of one kind of hardware, on the machine of a tree.
 struct BranchHardware {
   size_t depth = 0;  // entries
   bool cycles = false;
   bool mispredictions = false;
-  bool index = false;         // tells the place of the newest entry
+  bool index = false;         // has the place of the newest entry
   bool hides_kernel = false;  // where a return from the kernel came from
   bool own_event = false;     // the event that is sampled counts taken branches itself
 };

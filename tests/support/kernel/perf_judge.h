@@ -16,8 +16,8 @@ namespace flowback::test {
 std::optional<std::vector<AttrFields>> PerfOpens(const std::vector<std::string>& words,
                                                  const std::string& sysfs);
 
-// The same of any program that opens events of a command of its own, with this machine's /sys:
-// {"perf", "record", ...}. Empty: it failed.
+// Works as above for any program that opens events for a command of its own, with this machine's
+// /sys: {"perf", "record", ...}. Empty: it failed.
 std::optional<std::vector<AttrFields>> ProgramOpens(const std::vector<std::string>& words);
 
 }  // namespace flowback::test

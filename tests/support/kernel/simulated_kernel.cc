@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The checks stand in the order in which the kernel makes them: the first that fails tells.
+// The checks stand in the order in which the kernel makes them: the first that fails decides.
 #include "tests/support/kernel/simulated_kernel.h"
 
 #include <errno.h>

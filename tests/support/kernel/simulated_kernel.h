@@ -81,7 +81,7 @@ class SimulatedKernel : public kernel::TreeKernel {
   const std::map<int, Event>& events() const { return events_; }
   // The first event of that type; null: none is open.
   Event* FindEvent(uint32_t type);
-  // Of that configuration, on that CPU (-1: on none).
+  // Finds the event of that configuration, on that CPU (-1: on none).
   Event* FindEvent(uint32_t type, uint64_t config, int cpu);
   // Into the event's ring, as its attributes say.
   void Write(Event& event, uint32_t type, uint16_t misc, Bytes body);

@@ -34,11 +34,11 @@ class SimulatedRing {
   // AUX data with its record, as much as there is room for: the rest is dropped, and the record
   // says so. Returns how much was taken.
   size_t WriteAux(Bytes data, Bytes end);
-  // The same of what the area holds there already.
+  // Writes the area's present content again.
   size_t RepeatAux(size_t size, Bytes end);
   // Over what is there, going round.
   void OverwriteAux(Bytes data);
-  // The trace stops: where it stands, as the driver tells it.
+  // The trace stops: where it stands, as the driver reports it.
   void EndOverwriting(Bytes end);
   // Behind data that was dropped for another reason.
   void NoteAux(uint64_t flags, Bytes end);

@@ -16,7 +16,7 @@ struct SampleContent {
   uint64_t hardware_index = 0;              // of the newest; ~0: the hardware has none
 };
 
-// Who and when: what the event and its moment say.
+// Thread and time of a sample, from the event and its moment.
 struct SampleOrigin {
   uint64_t id = 0;
   uint64_t time = 0;

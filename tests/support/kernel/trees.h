@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Machines as their kernels tell of them: one file each, in trees/.
+// Machines as their kernels describe them: one file each, in trees/.
 #pragma once
 
 #include <string>

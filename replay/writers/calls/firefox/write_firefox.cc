@@ -129,7 +129,7 @@ class FirefoxCalls final : public CallsTeller {
   std::string& out() { return sink_.buffer(); }
   uint64_t FromBegin(uint64_t time) const { return time - calls_->begin(); }
 
-  // Of several changes at one time only the last one lasts.
+  // If several changes have one time, only the last one lasts.
   void Change(uint64_t time) {
     if (!has_sample_) begin_ = time;
     if (has_sample_ && time != last_) AddSample(time - last_);
@@ -297,7 +297,7 @@ class FirefoxCalls final : public CallsTeller {
   Status status_;
   bool is_first_ = true;
   bool is_cut_ = false;
-  // Of the thread.
+  // State of the current thread.
   ExportedThread thread_;
   std::optional<ExportedPaths> paths_;
   FirefoxColumn stacks_, times_, weights_;

@@ -57,11 +57,11 @@ class PerfettoPackets {
   TextSink& sink_;
   perfetto::TracePacket packet_;
   std::unordered_set<int32_t> processes_;  // that are described
-  // Of the thread.
+  // State of the current thread.
   size_t thread_ = 0;
   uint32_t tracks_ = 0;             // a bit for each that is described
   std::vector<bool> known_;         // functions whose names were given
-  std::vector<bool> known_object_;  // the same of their files
+  std::vector<bool> known_object_;  // the same for their files
 };
 
 }  // namespace flowback

@@ -15,7 +15,7 @@ namespace {
 
 using Event = PerfettoPackets::Event;
 
-// The counter is told so often in the time that the recording took.
+// The number of counter values over the recording's time.
 constexpr uint64_t kCounterSteps = 4096;
 
 std::string_view NameOf(Absence::Kind kind) {
@@ -83,7 +83,7 @@ class PerfettoCalls final : public CallsTeller {
   PerfettoPackets packets_;
   const ExportedCalls* calls_ = nullptr;
   const uint64_t counter_step_;  // 0: there are no times
-  // Of the thread.
+  // State of the current thread.
   uint64_t absent_until_ = 0;
   uint64_t next_count_ = 0;
 };
