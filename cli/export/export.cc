@@ -11,17 +11,22 @@
 #include <utility>
 #include <vector>
 
+#include "base/name_pattern.h"
 #include "base/recorded/call_samples.h"
 #include "cli/branches/prepare.h"
 #include "cli/command.h"
 #include "cli/export/profile_choice.h"
+#include "cli/export/size_estimate.h"
 #include "cli/locks/lock_search.h"
 #include "cli/reading/reader_options.h"
 #include "cli/reading/reading_command.h"
 #include "cli/reading/reading_job.h"
 #include "cli/reading/spike_moment.h"
+#include "cli/reading/time_words.h"
 #include "cli/text/format_list.h"
+#include "cli/text/quantity.h"
 #include "cli/text/status.h"
+#include "replay/writers/calls/exported_calls.h"
 #include "replay/writers/export/export_input.h"
 #include "replay/writers/locks/locks_view.h"
 #include "replay/writers/text/packed_sink.h"
@@ -36,6 +41,11 @@ struct ExportOptions {
   std::string object;
   std::string instance;  // a number of a slow instance
   bool waits = false;
+  // Of formats of calls.
+  std::string function;
+  std::string min_duration;
+  size_t max_depth = SIZE_MAX;
+  bool calls_only = false;
 };
 
 template <class Function>
@@ -46,7 +56,7 @@ bool Writes(const Writer& writer) {
 // Coverage has a command of its own.
 bool IsExport(const Writer& writer) {
   return Writes<ProfileWriter>(writer) || Writes<SamplesWriter>(writer) ||
-         Writes<FlowWriter>(writer);
+         Writes<FlowWriter>(writer) || Writes<CallsWriter>(writer);
 }
 
 std::vector<Writer> Exports() {
@@ -81,10 +91,41 @@ class ExportJob final : public ReadingJob {
     const Result<const Writer*> writer = FindExport(options_.format);
     if (!writer) return Fail(writer.error());
     writer_ = *writer;
-    if (options_.waits) return OpenForLocks(opened_);
+    if (OnlyWaits()) return OpenForLocks(opened_);
     if (Writes<SamplesWriter>(*writer_)) return PrepareSamples();
-    if (Status status = PrepareBranches(opened_); !status) return status;
+    const bool of_calls = Writes<CallsWriter>(*writer_);
+    if (Status status = of_calls ? PrepareCalls() : PrepareBranches(opened_); !status)
+      return status;
     return options_.instance.empty() ? Status() : PrepareInstance();
+  }
+  // Times of calls are the estimates that other commands show.
+  Status PrepareCalls() {
+    if (Status status = opened_.OpenTrace(); !status) return status;
+    if (Status status = opened_.OpenCode(); !status) return status;
+    opened_.PrepareStreams(true);
+    if (Status status = opened_.ChooseThreads(); !status) return status;
+    WarnOfSharedStreams(opened_.recording(), opened_.threads(), opened_.InputName());
+    return UnderstandCalls();
+  }
+  Status UnderstandCalls() {
+    const Result<TimeSpan> span =
+        ParseTimeSpan(options_.reader.time, opened_.recording(), opened_.clock());
+    if (!span) return Fail(span.error());
+    const Result<uint64_t> duration = ParseDuration(options_.min_duration, "--min-duration");
+    if (!options_.min_duration.empty() && !duration) return Fail(duration.error());
+    calls_.span = *span;
+    calls_.min_duration = options_.min_duration.empty() ? 0 : *duration;
+    calls_.max_depth = options_.max_depth;
+    calls_.calls_only = options_.calls_only;
+    if (options_.function.empty()) return {};
+    Result<NamePattern> pattern = NamePattern::Parse(options_.function);
+    if (!pattern) return Fail(pattern.error());
+    calls_.matches = [this, pattern = *std::move(pattern)](const ExportedFunction& function) {
+      const bool matches = pattern.Matches(function.name);
+      function_ran_ = function_ran_ || matches;
+      return matches;
+    };
+    return {};
   }
   Status PrepareInstance() {
     const Result<NamedSpike> spike = FindSpike("--instance", options_.instance, opened_);
@@ -133,7 +174,7 @@ class ExportJob final : public ReadingJob {
     return {};
   }
   Status Gather() override {
-    if (options_.waits || !Writes<ProfileWriter>(*writer_)) return {};
+    if (!Writes<ProfileWriter>(*writer_)) return {};
     Result<CompilerProfile> profile = ChooseProfile(opened_, options_.object, part_);
     if (!profile) return Fail(profile.error());
     profile_ = *std::move(profile);
@@ -149,12 +190,51 @@ class ExportJob final : public ReadingJob {
     return status;
   }
   Status Write(TextSink& output) {
-    if (options_.waits) return WriteWaits(output);
+    if (OnlyWaits()) return WriteWaits(output);
     if (ProfileWriter* const write = writer_->As<ProfileWriter>())
       return write({profile_, opened_.options().search, &Warn}, output);
     if (of_flow_) return WriteCalls(output);
     if (SamplesWriter* const write = writer_->As<SamplesWriter>()) return write({opened_}, output);
+    if (CallsWriter* const write = writer_->As<CallsWriter>()) return WriteEach(*write, output);
     return WriteFlow(*writer_->As<FlowWriter>(), output);
+  }
+  // Formats of locks; others have waits beside the calls.
+  bool OnlyWaits() const {
+    return options_.waits && FindWriter<LocksWriter>(options_.format).has_value();
+  }
+  Status WriteEach(CallsWriter& write, TextSink& output) {
+    WarnOfSize(options_.format, opened_.SelectedBytes(), IsPart());
+    const uint64_t passes = options_.waits ? 2 : 1;
+    const WorkProgress progress = opened_.ShowProgress("export", passes * opened_.SelectedBytes());
+    CallsExport input{opened_, &Warn, part_, calls_};
+    if (!options_.waits) return write(input, output);
+    constexpr size_t kMostWaits = 100'000;  // the longest
+    const TimelineSources sources = opened_.TimelineInput();
+    // Its losses are those of the calls, which count.
+    const Result<LockReport> report =
+        FindWaits(opened_, sources, FlowsOf(opened_.threads().owners()),
+                  {.threads = options_.reader.ThreadCount(),
+                   .in_flight = options_.reader.in_flight,
+                   .worst = kMostWaits});
+    if (!report) return Fail(report.error());
+    LocksView view;
+    view.report = &*report;
+    view.threads = &opened_.threads();
+    view.input = opened_.InputName();
+    input.waits = &view;
+    return write(input, output);
+  }
+  bool IsPart() const {
+    return !part_.IsAll() || calls_.min_duration != 0 || calls_.max_depth != SIZE_MAX ||
+           calls_.matches || !options_.reader.time.empty();
+  }
+  Status JudgeResult() override {
+    if (!calls_.matches || function_ran_) return {};
+    return Fail(
+        Error(ErrorCode::kUsage, fmt::format("{}: --function {}: no such function was called",
+                                             opened_.InputName(), options_.function))
+            .Remedy("its name as `flowback decode --as calls` prints it, a pattern "
+                    "('str*'), or /a regular expression/"));
   }
   Status WriteWaits(TextSink& output) {
     constexpr uint64_t kPasses = 2;  // for the times and for the waits
@@ -185,6 +265,8 @@ class ExportJob final : public ReadingJob {
   bool of_flow_ = false;  // --to folded of a trace
   CompilerProfile profile_;
   ThreadPart part_;  // all, unless an instance is asked for
+  CallsPart calls_;
+  bool function_ran_ = false;  // that --function names
 };
 
 // A profile is of one file; what else is written is of all that ran.
@@ -210,14 +292,34 @@ Status CheckInstance(const ExportOptions& options) {
           .Remedy("--to brstack or another format of whole flow"));
 }
 
-// Formats of code and of branches have no place for them.
+// Other formats are of the whole recording.
+Status CheckCuts(const CLI::App& app, const ExportOptions& options) {
+  const auto writer = FindExport(options.format);
+  if (!writer || Writes<CallsWriter>(**writer)) return {};
+  for (const char* const option :
+       {"--time", "--function", "--min-duration", "--max-depth", "--calls-only"})
+    if (app.count(option) != 0)
+      return Fail(Error(ErrorCode::kUsage,
+                        fmt::format("{} does not apply to --to {}", option, options.format))
+                      .Remedy("leave it out, or name a format of calls: " +
+                              NamesOf(WritersOf<CallsWriter>())));
+  return {};
+}
+
+// Other formats have no place for them.
 Status CheckWaits(const ExportOptions& options) {
+  constexpr std::string_view kWithWaits = "perfetto";
   const auto writer = FindExport(options.format);
   if (!options.waits || !writer || FindWriter<LocksWriter>(options.format)) return {};
-  return Fail(Error(ErrorCode::kUsage,
-                    fmt::format("--waits does not apply to --to {}, which has no place for them",
-                                options.format))
-                  .Remedy("--to folded --waits"));
+  if (options.format == kWithWaits && options.instance.empty()) return {};
+  return Fail(
+      Error(ErrorCode::kUsage,
+            options.format == kWithWaits
+                ? std::string("--waits does not apply to --instance, which is of one thread")
+                : fmt::format("--waits does not apply to --to {}, which has no place for "
+                              "them",
+                              options.format))
+          .Remedy("--to folded --waits, or --to perfetto --waits"));
 }
 
 void AddExportOptions(CLI::App& app, ExportOptions& options, ReaderWords&) {
@@ -227,20 +329,29 @@ void AddExportOptions(CLI::App& app, ExportOptions& options, ReaderWords&) {
   app.add_option(
       "--instance", options.instance,
       "Write only the N-th slowest instance of the last `spikes`, exact to the instruction");
+  app.add_option("--function", options.function,
+                 "Calls: write only this function's calls, and what they call. A name, a pattern "
+                 "(str*) or /an expression/");
+  app.add_option("--min-duration", options.min_duration,
+                 "Calls: write only those that took at least this long, e.g. 50us");
+  app.add_option("--depth,--max-depth", options.max_depth,
+                 "Calls: write only so many levels, from the outermost on")
+      ->check([](const std::string& word) { return std::string(word == "0" ? "at least 1" : ""); });
+  app.add_flag("--calls-only", options.calls_only,
+               "Calls: leave out counters, and times without flow");
   app.add_flag("--waits", options.waits,
                "With --to folded: write the call paths in which threads waited for each other, as "
-               "`locks` finds them, with their times");
+               "`locks` finds them, with their times; with --to perfetto: also these waits");
 }
 
-Status UnderstandExport(const CLI::App&, ExportOptions& options) {
+Status UnderstandExport(const CLI::App& app, ExportOptions& options) {
   if (Status status = CheckObject(options); !status) return status;
   if (Status status = CheckInstance(options); !status) return status;
   if (Status status = CheckWaits(options); !status) return status;
-  if (options.reader.time.empty() && !options.reader.json) return {};
-  return Fail(Error(ErrorCode::kUsage,
-                    "export writes the whole recording in the format that --to names: "
-                    "--time and --json do not apply")
-                  .Remedy("flowback branches --json prints the same as JSON lines"));
+  if (Status status = CheckCuts(app, options); !status) return status;
+  if (!options.reader.json) return {};
+  return Fail(Error(ErrorCode::kUsage, "export: --json does not apply: --to names the format")
+                  .Remedy("flowback branches --json prints branches as JSON lines"));
 }
 
 }  // namespace
@@ -250,7 +361,7 @@ int RunExport(const Arguments& arguments) {
       arguments, {.name = "export",
                   .summary = "Writes profiles and calls of a recording for other programs.",
                   .add_options = AddExportOptions,
-                  .hidden = {"--time", "--json"},
+                  .hidden = {"--json"},
                   .understand = UnderstandExport,
                   .run = [](const ExportOptions& options) {
                     return RunReadingJob<ExportJob>(options.reader, options);

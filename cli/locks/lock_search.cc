@@ -60,14 +60,19 @@ Status OpenForLocks(OpenedRecording& opened) {
   return opened.ChooseThreads();
 }
 
-Result<LockReport> SearchLocks(OpenedRecording& opened, const TimelineSources& sources,
-                               const std::vector<const ThreadFlow*>& flows,
-                               const LockOptions& options) {
+Result<LockReport> FindWaits(OpenedRecording& opened, const TimelineSources& sources,
+                             const std::vector<const ThreadFlow*>& flows,
+                             const LockOptions& options) {
   const auto known =
       LoadTimes(opened.recording(), opened.inputs(), opened.CacheFor(CachedResult::kLasting));
   const bool is_known = known && known->losses.empty();
-  Result<LockReport> report =
-      FindLocks(sources, flows, options, is_known ? &known->accounts : nullptr);
+  return FindLocks(sources, flows, options, is_known ? &known->accounts : nullptr);
+}
+
+Result<LockReport> SearchLocks(OpenedRecording& opened, const TimelineSources& sources,
+                               const std::vector<const ThreadFlow*>& flows,
+                               const LockOptions& options) {
+  Result<LockReport> report = FindWaits(opened, sources, flows, options);
   if (!report) return Fail(report.error());
   for (const LossSum& sum : report->losses)
     opened.losses().Add(

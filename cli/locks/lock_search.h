@@ -19,6 +19,10 @@ namespace flowback::cli {
 // no waits to find; as the session's steps.
 Status OpenForLocks(OpenedRecording& opened);
 
+// Finds the waits of the chosen threads. `sources` must be the recording's. Errors: as FindLocks'.
+Result<LockReport> FindWaits(OpenedRecording& opened, const TimelineSources& sources,
+                             const std::vector<const ThreadFlow*>& flows,
+                             const LockOptions& options);
 // Finds the waits of the chosen threads, and adds the losses to opened.losses(). `sources` must be
 // the recording's. Errors: as FindLocks'.
 Result<LockReport> SearchLocks(OpenedRecording& opened, const TimelineSources& sources,

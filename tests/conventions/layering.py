@@ -96,7 +96,7 @@ DOORS = {
     ],
     "nlohmann/": ["capture/formats/json_document.cc", "capture/bundle/", "replay/dap/", "replay/writers/", "cli/", "tests/"],
     "CLI/": ["cli/"],
-    "sqlite3": ["replay/query/"],
+    "sqlite3": ["replay/query/", "replay/writers/calls/sqlite/", "tests/"],
     "editline/": ["cli/query/"],
     "gtest/": ["tests/"],
     "gmock/": ["tests/"],

@@ -3,12 +3,16 @@
 """timeline_test.py FLOWBACK CONTENDED RECORDINGS: `timeline --waits` and `export --waits` tell the same times as `locks`, and
 they are parts of the threads' time. CONTENDED is a program whose threads wait for each other, spinning and sleeping."""
 
+import collections
 import json
 import os
 import subprocess
 import sys
 import tempfile
 import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "writers"))
+import perfetto  # noqa: E402
 
 FLOWBACK, CONTENDED, RECORDINGS = sys.argv[1:]
 CLASSES = ("executing", "off_cpu", "kernel", "lost", "filtered", "undecodable")
@@ -109,8 +113,32 @@ class Timeline(unittest.TestCase):
             self.assertTrue(any(words in line for line in lines), lines)
         self.assertEqual(run("export", *self.cache, "--to", "folded", "--waits", f"{RECORDINGS}/tiny.data"), "")
 
+    def test_perfetto_shows_the_waits_that_locks_finds(self):
+        """Each as a slice, with a flow to the thread that held the lock, and one back."""
+        trace = f"{self.folder.name}/out"
+        run("export", *self.cache, "--to", "perfetto", "--waits", "-o", trace, self.recording)
+        with open(trace, "rb") as file:
+            threads = perfetto.read(file.read())
+        waits = collections.Counter()
+        for tid, thread in threads.items():
+            begins = [time for enters, _, time in thread.waits if enters]
+            ends = [time for enters, _, time in thread.waits if not enters]
+            waits.update((tid, begin, end) for begin, end in zip(begins, ends, strict=True))
+        listed = [wait for wait in self.locks["worst"] if wait["begin"] < wait["end"]]
+        self.assertGreater(len(listed), 2)
+        known = collections.Counter((wait["tid"], wait["begin"], wait["end"]) for wait in listed)
+        self.assertLessEqual(known, waits)  # `locks` lists the longest alone
+        begun = {flow: (tid, time) for tid, thread in threads.items() for flow, time in thread.flows}
+        ended = {flow: (tid, time) for tid, thread in threads.items() for flow, time in thread.ends}
+        self.assertGreater(len(begun), 2)
+        self.assertEqual({flow: time for flow, (_, time) in begun.items()},
+                         {flow: time for flow, (_, time) in ended.items()})
+        to_holder = collections.Counter((begun[flow][0], ended[flow][0]) for flow in begun if flow % 2 == 1)
+        self.assertLessEqual(collections.Counter((wait["tid"], wait["holder"]) for wait in listed
+                                                 if wait["holder"] is not None), to_holder)
+
     def test_formats_without_a_place_for_waits(self):
-        for name in ("autofdo", "bolt", "brstack", "perf"):
+        for name in ("autofdo", "bolt", "brstack", "perf", "csv"):
             done = subprocess.run([FLOWBACK, "export", "--to", name, "--waits", self.recording], capture_output=True,
                                   text=True, check=False)
             self.assertEqual((done.returncode, done.stdout), (2, ""), done)

@@ -11,6 +11,7 @@ import io
 import json
 import os
 import shutil
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -204,6 +205,113 @@ class Exported(unittest.TestCase):
         # The script has run: what is too narrow for the whole picture is not shown.
         self.assertIn('style="display: none;"', said)
         self.assertIn("dl_relocate_object", said)
+
+    def test_sqlite_has_the_same_calls_and_sums(self):
+        for part in PARTS:
+            with self.subTest(part):
+                self.exported("sqlite", part)
+                database = sqlite3.connect(os.path.join(self.folder, "out"))
+                self.addCleanup(database.close)
+                self.assertEqual(database.execute("PRAGMA integrity_check").fetchall(), [("ok",)])
+                sums = {tid: tuple(each) for tid, *each in database.execute(
+                    "SELECT tid, count(*), sum(self_insn_count), max(return_time) - min(call_time) FROM calls_view "
+                    "GROUP BY tid")}
+                self.assertEqual(sums, self.truth(part))
+                calls = collections.Counter(database.execute(
+                    "SELECT tid, symbol, call_time, elapsed_time, insn_count FROM calls_view"))
+                self.assertEqual(calls, collections.Counter(
+                    (int(row["tid"]), row["function"], int(row["begin"]), int(row["duration"]), int(row["instructions"]))
+                    for row in self.csv(part)))
+                # A call lies in its parent, and its path below the parent's.
+                (wrong,) = database.execute(
+                    "SELECT count(*) FROM calls c JOIN calls p ON p.id = c.parent_id WHERE c.call_time < p.call_time OR "
+                    "c.return_time > p.return_time OR c.parent_call_path_id != p.call_path_id OR c.thread_id != p.thread_id"
+                ).fetchone()
+                self.assertEqual(wrong, 0)
+                (wrong,) = database.execute(
+                    "SELECT count(*) FROM calls c JOIN call_paths p ON p.id = c.call_path_id "
+                    "WHERE p.parent_id != c.parent_call_path_id").fetchone()
+                self.assertEqual(wrong, 0)
+                (built,) = database.execute("SELECT count(*) FROM dsos_view WHERE length(build_id) = 40").fetchone()
+                self.assertGreater(built, 2)
+
+    def rows(self, part, *words):
+        return list(csv.DictReader(io.StringIO(self.exported("csv", part, *words).decode("utf-8"))))
+
+    def test_cuts_keep_what_they_say(self):
+        """Held against all calls, of which the same are chosen here."""
+        part = "threads"
+        whole = self.csv(part)
+
+        def key(row):
+            return row["tid"], row["begin"], row["duration"], row["instructions"], row["function"]
+
+        for least in (1000, 100000):
+            chosen = self.rows(part, "--min-duration", f"{least / 1e9:.9f}s")
+            self.assertEqual(collections.Counter(map(key, chosen)),
+                             collections.Counter(key(row) for row in whole if int(row["duration"]) >= least))
+        for most in (1, 3):
+            chosen = self.rows(part, "--max-depth", str(most))
+            self.assertEqual(collections.Counter(map(key, chosen)),
+                             collections.Counter(key(row) for row in whole if int(row["depth"]) < most))
+            self.assertEqual(sum(int(row["self"]) for row in chosen), sum(self.instructions(part).values()))
+        function = next(row["function"] for row in whole if row["function"].startswith("_dl_relocate_object"))
+        chosen = self.rows(part, "--function", function)
+        tops = [row for row in chosen if row["depth"] == "0"]
+        self.assertEqual({row["function"] for row in tops}, {function})
+        self.assertEqual(len([row for row in chosen if row["function"] == function]),
+                         len([row for row in whole if row["function"] == function]))
+        self.assertEqual(sum(int(row["self"]) for row in chosen), sum(int(row["instructions"]) for row in tops))
+
+    def test_a_cut_by_time(self):
+        part = "threads"
+        whole = self.csv(part)
+        first = min(int(row["begin"]) for row in whole)
+        last = max(int(row["begin"]) + int(row["duration"]) for row in whole)
+        begin, end = first + (last - first) // 4, last - (last - first) // 4
+        words = ["--time", f"{begin // 10**9}.{begin % 10**9:09},{end // 10**9}.{end % 10**9:09}"]
+
+        def inside(rows):
+            return collections.Counter((row["tid"], row["begin"], row["duration"], row["self"], row["function"])
+                                       for row in rows if int(row["begin"]) >= begin
+                                       and int(row["begin"]) + int(row["duration"]) <= end)
+
+        chosen = self.rows(part, *words)
+        self.assertEqual(inside(chosen), inside(whole))
+        self.assertEqual(sum(inside(chosen).values()), len(chosen))
+        for thread in perfetto.read(self.exported("perfetto", part, *words)).values():
+            self.nested(thread.calls)
+            for _, _, time in thread.calls:
+                self.assertTrue(begin <= time <= end)
+
+    def test_cuts_that_do_not_apply(self):
+        part = PARTS[0]
+        for words in (["--time", "0%,50%"], ["--max-depth", "3"], ["--calls-only"]):
+            said = run([FLOWBACK, "export", "--to", "brstack", *words, self.recordings[part]], self.folder, status=None)
+            self.assertEqual(said.returncode, 2, said.stderr)
+            self.assertIn("does not apply to --to brstack", said.stderr)
+        said = run([FLOWBACK, "export", "--to", "csv", "--function", "no_such", self.recordings[part]], self.folder,
+                   status=None)
+        self.assertEqual(said.returncode, 2, said.stderr)
+        self.assertIn("no such function was called", said.stderr)
+        threads = perfetto.read(self.exported("perfetto", part, "--calls-only"))
+        self.assertFalse(any(thread.counter or thread.states for thread in threads.values()))
+        self.assertTrue(all(thread.calls for thread in threads.values()))
+
+    def test_a_full_disk_leaves_no_file(self):
+        """A limit of the size of files stands for the disk."""
+        words = ["bash", "-c", 'ulimit -f 40; trap "" XFSZ; exec "$@"', "bash", FLOWBACK, "export", "--to", "perfetto",
+                 "-o", "cut.perfetto-trace", self.recordings[PARTS[0]]]
+        said = run(words, self.folder, status=None)
+        self.assertNotEqual(said.returncode, 0)
+        self.assertIn("writing failed", said.stderr)
+        self.assertFalse([name for name in os.listdir(self.folder) if name.startswith("cut.")])
+
+    def test_standard_output(self):
+        part = PARTS[0]
+        words = [FLOWBACK, "export", "--to", "perfetto", "-o", "-", self.recordings[part]]
+        said = subprocess.run(words, cwd=self.folder, capture_output=True, check=True)
+        self.assertEqual(said.stdout, self.exported("perfetto", part))
 
     def test_the_name_of_the_file_packs(self):
         part = PARTS[0]

@@ -24,7 +24,7 @@ LONGEST = 32 * 1024
 class Thread:
     def __init__(self, name, process):
         self.name, self.process = name, process
-        self.calls, self.states, self.waits, self.counter, self.losses = [], [], [], [], []
+        self.calls, self.states, self.waits, self.holds, self.counter, self.losses = [], [], [], [], [], []
         self.objects, self.flows, self.ends = set(), [], []
         self.whole_calls = self.instructions = 0
         self.open = {}  # names of slices that have not ended, by track
@@ -88,7 +88,7 @@ class Reader:
             self.tracks[uuid] = (self.threads[tid], "calls")
         else:
             name = text(track["name"][0])
-            kind = {"state": "states", "instructions": "counter", "waits": "waits"}[name]
+            kind = {"state": "states", "instructions": "counter", "waits": "waits", "holds": "holds"}[name]
             self.tracks[uuid] = (self.tracks[track["parent"][0]][0], kind)
 
     def event(self, sequence, thread, kind, event, time):
@@ -105,6 +105,8 @@ class Reader:
             thread.counter.append((time, event["counter"][0]))
         elif what == INSTANT and kind == "calls":
             thread.losses.append((time, name))
+        elif what == INSTANT and kind == "holds":
+            thread.holds.append((time, name))
         elif what in (BEGIN, END):
             self.slice(thread, kind, what == BEGIN, name, time)
         if kind == "calls" and "self instructions" in marks:

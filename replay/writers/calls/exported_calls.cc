@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "flowback/replay/player.h"
+#include "replay/writers/calls/calls_cut.h"
 #include "replay/writers/text/printable.h"
 
 namespace flowback {
@@ -22,10 +23,24 @@ std::string ExportedName(std::string_view text, uint32_t number) {
   return name + end;
 }
 
-ExportedCalls::ExportedCalls(const FlowExport& input, CallsTeller& teller)
+namespace {
+
+std::unique_ptr<CallsTeller> CutOf(const CallsPart& part,
+                                   const std::vector<ExportedFunction>& functions,
+                                   CallsTeller& teller) {
+  const bool is_all = part.span.begin == 0 && part.span.end == UINT64_MAX && !part.matches &&
+                      part.min_duration == 0 && part.max_depth == SIZE_MAX && !part.calls_only;
+  return is_all ? nullptr : std::make_unique<CallsCut>(part, functions, teller);
+}
+
+}  // namespace
+
+ExportedCalls::ExportedCalls(const CallsExport& input, CallsTeller& teller)
     : session_(input.session),
       part_(input.part),
-      teller_(teller),
+      calls_part_(input.calls),
+      cut_(CutOf(calls_part_, shown_, teller)),
+      teller_(cut_ ? *cut_ : teller),
       functions_(
           session_.symbols(),
           [this](const std::string& file) { return std::string(session_.RecordedPath(file)); }),
@@ -51,7 +66,7 @@ void ExportedCalls::OnThreadBegin(const ThreadFlow& thread, size_t) {
   open_.clear();
   waiting_.clear();
   on_ = 0;
-  all_instructions_ = 0;
+  instructions_ = calls_ = 0;
   time_ = begin_;
   execs_.emplace(session_.recording(), clock_, thread.pid);
   stack_.emplace(session_.functions(), static_cast<CallListener&>(*this));
@@ -66,7 +81,7 @@ void ExportedCalls::OnThreadBegin(const ThreadFlow& thread, size_t) {
 }
 
 void ExportedCalls::OnThreadEnd(const ThreadFlow&, size_t) {
-  all_instructions_ = stack_->instructions();
+  instructions_ = stack_->instructions();
   stack_->Finish();
   teller_.OnThreadEnd(time_);
   stack_.reset();
@@ -114,10 +129,14 @@ void ExportedCalls::OnEnter(const Call& call, size_t) {
   Know(call.tsc);
   // A jump in the caller's place is not in the caller.
   const uint64_t site = call.entry == CallEntry::kCall ? call.site : 0;
-  open_.push_back({functions_.NumberOf(call), time_, site, call.space});
+  open_.push_back({functions_.NumberOf(call), time_, site, call.space, calls_++});
   Show();
-  teller_.OnEnter(
-      {.function = open_.back().function, .time = time_, .site = call.site, .space = call.space});
+  teller_.OnEnter({.function = open_.back().function,
+                   .time = time_,
+                   .site = site,
+                   .space = call.space,
+                   .call = open_.back().call,
+                   .position = call.instructions_before});
 }
 
 void ExportedCalls::OnExit(const Call& call, size_t, CallExit, uint64_t instructions,
@@ -129,7 +148,8 @@ void ExportedCalls::OnExit(const Call& call, size_t, CallExit, uint64_t instruct
                   .time = time_,
                   .begin = open.begin,
                   .instructions = instructions,
-                  .self = call.self});
+                  .self = call.self,
+                  .position = std::max(stack_->instructions(), instructions_)});
 }
 
 void ExportedCalls::OnSwitch(uint32_t stack) {
@@ -147,7 +167,9 @@ void ExportedCalls::OnSwitch(uint32_t stack) {
                      .time = time_,
                      .again = true,
                      .site = open.site,
-                     .space = open.space});
+                     .space = open.space,
+                     .call = open.call,
+                     .position = stack_->instructions()});
 }
 
 }  // namespace flowback

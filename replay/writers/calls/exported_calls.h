@@ -10,9 +10,9 @@
 // another leaves the calls of the one and enters those of the other.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -54,6 +54,8 @@ struct ExportedEntry {
   bool again = false;                   // the thread comes back to the stack that the call is on
   uint64_t site = 0;                    // of the call; 0: not seen
   const AddressSpace* space = nullptr;  // in which it lies
+  uint64_t call = 0;  // the number of the call among the thread's; the same if it is entered again
+  uint64_t position = 0;  // the thread's instructions before it
 };
 
 struct ExportedExit {
@@ -63,6 +65,7 @@ struct ExportedExit {
   uint64_t begin = 0;    // when the call was entered first
   uint64_t instructions = 0;  // since then on its stack, of what it called, too
   uint64_t self = 0;          // its own
+  uint64_t position = 0;      // the thread's instructions before the exit
 };
 
 // Receives one thread after the other. Functions are numbers in ExportedCalls::functions. Times are
@@ -86,7 +89,7 @@ class CallsTeller {
 class ExportedCalls final : public PlayConsumer, private CallListener {
  public:
   // Both must outlive it.
-  ExportedCalls(const FlowExport& input, CallsTeller& teller);
+  ExportedCalls(const CallsExport& input, CallsTeller& teller);
 
   // Plays the part, or all selected threads, and adds losses to the session's. Errors: as
   // Player::Play's; kUnsupported for samples, of which the calls between are not known.
@@ -95,8 +98,6 @@ class ExportedCalls final : public PlayConsumer, private CallListener {
   const std::vector<ExportedFunction>& functions() const { return shown_; }
   // The first moment of the recording; 0: it has no times. Valid once a thread has come.
   uint64_t begin() const { return begin_; }
-  // Instructions of the current thread, up to now.
-  uint64_t instructions() const { return std::max(stack_->instructions(), all_instructions_); }
 
   void OnThreadBegin(const ThreadFlow& thread, size_t number) override;
   void OnThreadEnd(const ThreadFlow& thread, size_t number) override;
@@ -114,6 +115,7 @@ class ExportedCalls final : public PlayConsumer, private CallListener {
     uint64_t begin = 0;
     uint64_t site = 0;
     const AddressSpace* space = nullptr;
+    uint64_t call = 0;
   };
 
   void Show();
@@ -127,19 +129,22 @@ class ExportedCalls final : public PlayConsumer, private CallListener {
 
   Session& session_;
   const ThreadPart part_;
+  std::vector<ExportedFunction> shown_;  // those of functions_
+  const CallsPart calls_part_;
+  const std::unique_ptr<CallsTeller> cut_;  // null: all is told
   CallsTeller& teller_;
   FunctionTable functions_;
-  std::vector<ExportedFunction> shown_;  // the same functions
-  size_t threads_ = 0;                   // that have begun
+  size_t threads_ = 0;  // that have begun
   RecordingClock clock_;
   uint64_t begin_ = 0;  // of the recording
   // State of the current thread.
   std::optional<ExecTimes> execs_;
   std::optional<CallStack> stack_;
   uint64_t time_ = 0;
-  uint64_t all_instructions_ = 0;  // once it has ended
-  std::vector<Open> open_;         // of the stack that it is on, the outermost first
-  uint32_t on_ = 0;                // that stack
+  uint64_t instructions_ = 0;  // as far as it was told
+  uint64_t calls_ = 0;         // so many have begun
+  std::vector<Open> open_;     // of the stack that it is on, the outermost first
+  uint32_t on_ = 0;            // that stack
   std::unordered_map<uint32_t, std::vector<Open>> waiting_;  // of the others
 };
 

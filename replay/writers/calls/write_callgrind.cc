@@ -114,7 +114,7 @@ class CallgrindText {
 
 }  // namespace
 
-Status WriteCallgrind(const FlowExport& input, TextSink& sink) {
+Status WriteCallgrind(const CallsExport& input, TextSink& sink) {
   CallgrindCalls sums(sink);
   ExportedCalls calls(input, sums);
   const Status status = calls.Tell();

@@ -57,7 +57,7 @@ class CsvCalls final : public CallsTeller {
 
 }  // namespace
 
-Status WriteCallsCsv(const FlowExport& input, TextSink& sink) {
+Status WriteCallsCsv(const CallsExport& input, TextSink& sink) {
   CsvCalls csv(sink);
   ExportedCalls calls(input, csv);
   csv.Use(calls);

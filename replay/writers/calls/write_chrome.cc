@@ -82,7 +82,7 @@ class ChromeCalls final : public CallsTeller {
 
 }  // namespace
 
-Status WriteChrome(const FlowExport& input, TextSink& sink) {
+Status WriteChrome(const CallsExport& input, TextSink& sink) {
   ChromeCalls chrome(sink);
   ExportedCalls calls(input, chrome);
   chrome.Use(calls);

@@ -81,7 +81,7 @@ void AppendFrame(const ExportedFunction& function, std::string& out) {
 
 }  // namespace
 
-Status WriteSpeedscope(const FlowExport& input, TextSink& sink) {
+Status WriteSpeedscope(const CallsExport& input, TextSink& sink) {
   const bool has_nanoseconds = input.session.clock().has_nanoseconds();
   SpeedscopeCalls speedscope(has_nanoseconds ? "nanoseconds" : "none", sink);
   ExportedCalls calls(input, speedscope);

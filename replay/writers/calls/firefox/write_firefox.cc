@@ -312,7 +312,7 @@ class FirefoxCalls final : public CallsTeller {
 
 }  // namespace
 
-Status WriteFirefox(const FlowExport& input, TextSink& sink) {
+Status WriteFirefox(const CallsExport& input, TextSink& sink) {
   FirefoxCalls firefox(sink);
   ExportedCalls calls(input, firefox);
   firefox.Use(calls);

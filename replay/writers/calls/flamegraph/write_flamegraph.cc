@@ -174,7 +174,7 @@ class FlamegraphPicture {
 
 }  // namespace
 
-Status WriteFlamegraph(const FlowExport& input, TextSink& sink) {
+Status WriteFlamegraph(const CallsExport& input, TextSink& sink) {
   ExportedPaths paths(false, sink);
   ExportedCalls calls(input, paths);
   const Status status = calls.Tell();

@@ -29,7 +29,6 @@ perfetto::TracePacket& PerfettoPackets::NewPacket() {
 
 void PerfettoPackets::BeginThread(const ExportedThread& thread) {
   thread_ = thread.number;
-  tracks_ = 0;
   known_.assign(known_.size(), false);
   known_object_.assign(known_object_.size(), false);
   perfetto::TracePacket& packet = NewPacket();
@@ -71,9 +70,7 @@ void PerfettoPackets::DescribeThread(const ExportedThread& thread) {
 }
 
 void PerfettoPackets::NeedTrack(PerfettoTrack kind, std::string_view name) {
-  const uint32_t bit = 1U << static_cast<unsigned>(kind);
-  if ((tracks_ & bit) != 0) return;
-  tracks_ |= bit;
+  if (!tracks_.insert(Uuid(kind, thread_)).second) return;
   perfetto::TrackDescriptor& track = *NewPacket().mutable_track_descriptor();
   track.set_uuid(Uuid(kind, thread_));
   track.set_parent_uuid(Uuid(PerfettoTrack::kCalls, thread_));

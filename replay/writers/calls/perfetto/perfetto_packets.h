@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_set>
+#include <vector>
 
 #include "flowback/writers.h"
 #include "perfetto.pb.h"
@@ -18,7 +19,7 @@
 namespace flowback {
 
 // The tracks of a thread; its process has one, too.
-enum class PerfettoTrack : uint8_t { kProcess, kCalls, kState, kInstructions, kWaits };
+enum class PerfettoTrack : uint8_t { kProcess, kCalls, kState, kInstructions, kWaits, kHolds };
 
 class PerfettoPackets {
  public:
@@ -29,6 +30,8 @@ class PerfettoPackets {
 
   // Describes the thread, and its process if it is the first one of that. What follows is about it.
   void BeginThread(const ExportedThread& thread);
+  // What follows is about that thread, which has begun before.
+  void GoBackTo(size_t thread) { thread_ = thread; }
   // Describes another track of the thread, unless that was done.
   void NeedTrack(PerfettoTrack track, std::string_view name);
   // Begins an event on the thread's calls. Add to it, then call End.
@@ -57,9 +60,9 @@ class PerfettoPackets {
   TextSink& sink_;
   perfetto::TracePacket packet_;
   std::unordered_set<int32_t> processes_;  // that are described
+  std::unordered_set<uint64_t> tracks_;    // the same, beside those of calls
   // State of the current thread.
   size_t thread_ = 0;
-  uint32_t tracks_ = 0;             // a bit for each that is described
   std::vector<bool> known_;         // functions whose names were given
   std::vector<bool> known_object_;  // the same for their files
 };

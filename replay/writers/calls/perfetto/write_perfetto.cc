@@ -3,11 +3,13 @@
 // packets of TrackEvents. A thread has its calls, what it did while it had no flow, and a counter
 // of its instructions.
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "replay/writers/calls/exported_calls.h"
 #include "replay/writers/calls/perfetto/perfetto_packets.h"
+#include "replay/writers/calls/perfetto/perfetto_waits.h"
 #include "replay/writers/writers.h"
 
 namespace flowback {
@@ -24,6 +26,7 @@ std::string_view NameOf(Absence::Kind kind) {
 
 class PerfettoCalls final : public CallsTeller {
  public:
+  // Without a span there is no counter.
   PerfettoCalls(std::optional<TimeSpan> span, TextSink& sink)
       : sink_(sink),
         packets_(sink),
@@ -39,7 +42,7 @@ class PerfettoCalls final : public CallsTeller {
     packets_.NameFunction(entry.function, calls_->functions()[entry.function]);
     if (entry.again) packets_.Annotate("continued", 1);
     packets_.End();
-    if (counter_step_ != 0 && entry.time >= next_count_) Count(entry.time);
+    if (counter_step_ != 0 && entry.time >= next_count_) Count(entry.time, entry.position);
   }
   void OnExit(const ExportedExit& exit) override {
     packets_.Begin(Event::TYPE_SLICE_END, exit.time);
@@ -48,6 +51,7 @@ class PerfettoCalls final : public CallsTeller {
       packets_.Annotate("self instructions", exit.self);
     }
     packets_.End();
+    last_ = exit;
   }
   void OnLoss(std::string_view cause, uint64_t time) override {
     packets_.Begin(Event::TYPE_INSTANT, time).set_name("lost: " + std::string(cause));
@@ -65,16 +69,17 @@ class PerfettoCalls final : public CallsTeller {
     packets_.Begin(Event::TYPE_SLICE_END, absence.end, PerfettoTrack::kState);
     packets_.End();
   }
-  void OnThreadEnd(uint64_t time) override {
-    if (counter_step_ != 0 && next_count_ != 0) Count(time);
+  void OnThreadEnd(uint64_t) override {
+    if (counter_step_ != 0 && next_count_ != 0) Count(last_.time, last_.position);
   }
   bool Done() const override { return sink_.closed(); }
+  PerfettoPackets& packets() { return packets_; }
 
  private:
-  void Count(uint64_t time) {
+  void Count(uint64_t time, uint64_t instructions) {
     packets_.NeedTrack(PerfettoTrack::kInstructions, "instructions");
     packets_.Begin(Event::TYPE_COUNTER, time, PerfettoTrack::kInstructions)
-        .set_counter_value(static_cast<int64_t>(calls_->instructions()));
+        .set_counter_value(static_cast<int64_t>(instructions));
     packets_.End();
     next_count_ = time + counter_step_;
   }
@@ -82,19 +87,22 @@ class PerfettoCalls final : public CallsTeller {
   TextSink& sink_;
   PerfettoPackets packets_;
   const ExportedCalls* calls_ = nullptr;
-  const uint64_t counter_step_;  // 0: there are no times
+  const uint64_t counter_step_;  // 0: there is no counter
   // State of the current thread.
   uint64_t absent_until_ = 0;
   uint64_t next_count_ = 0;
+  ExportedExit last_;
 };
 
 }  // namespace
 
-Status WritePerfetto(const FlowExport& input, TextSink& sink) {
-  PerfettoCalls perfetto(input.session.Span(), sink);
+Status WritePerfetto(const CallsExport& input, TextSink& sink) {
+  PerfettoCalls perfetto(input.calls.calls_only ? std::nullopt : input.session.Span(), sink);
   ExportedCalls calls(input, perfetto);
   perfetto.Use(calls);
   const Status status = calls.Tell();
+  if (input.waits != nullptr && status && !sink.closed())
+    WritePerfettoWaits(*input.waits, input.calls.span, perfetto.packets());
   sink.Commit();
   return status;
 }

@@ -95,7 +95,7 @@ class PprofText {
 
 }  // namespace
 
-Status WritePprof(const FlowExport& input, TextSink& sink) {
+Status WritePprof(const CallsExport& input, TextSink& sink) {
   ExportedPaths paths(true, sink);
   ExportedCalls calls(input, paths);
   const Status status = calls.Tell();
