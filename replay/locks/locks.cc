@@ -303,6 +303,17 @@ bool HaveLosses(const FlowIndex& index) {
   });
 }
 
+// A part costs the first pass something at its begin and its end. Where calls matter, or a
+// recording is short, small parts save more than that: less of the flow is played.
+uint64_t PartBytes(const Recording& recording, bool may_leave) {
+  constexpr uint64_t kLeast = uint64_t{64} << 10;
+  constexpr uint64_t kMost = uint64_t{256} << 10;
+  constexpr uint64_t kParts = 1024;
+  uint64_t bytes = 0;
+  for (const Stream& stream : recording.streams) bytes += stream.bytes.size();
+  return may_leave ? std::clamp(bytes / kParts, kLeast, kMost) : kLeast;
+}
+
 // As FindLocks, by playing what may matter. Empty: all must be played. `learned` gets the times.
 // Where a thread is alone in its process it waits for none, and its calls matter nowhere, mostly.
 // It is not tried where something was lost, nor where all had to be read in full, as where the
@@ -317,11 +328,12 @@ Result<std::optional<LockReport>> FindInParts(const TimelineSources& sources,
   const bool may_leave =
       options.pass_over != PassOver::kByLeaps && AreAllAlone(sources.recording, flows);
   StackJudge judge(sources.functions);
-  Result<TimedIndex> timed =
-      MakeTimedIndex(sources.recording, sources.flow.inputs, CopiesOf(flows), **decoder,
-                     {.segment_bytes = options.segment_bytes,
-                      .calls = may_leave && !is_test ? nullptr : &judge,
-                      .steps = true});
+  Result<TimedIndex> timed = MakeTimedIndex(
+      sources.recording, sources.flow.inputs, CopiesOf(flows), **decoder,
+      {.segment_bytes = options.segment_bytes != 0 ? options.segment_bytes
+                                                   : PartBytes(sources.recording, may_leave),
+       .calls = may_leave && !is_test ? nullptr : &judge,
+       .steps = true});
   if (!timed) return std::optional<LockReport>();
   learned = std::move(timed->times);
   if (IndexSteps::GoneOver(timed->index) == 0 || HaveLosses(timed->index))

@@ -221,7 +221,7 @@ struct LockOptions {
   size_t columns = 0;     // of the threads' strips; 0: there are none
   WaitShareOptions shares{};
   PassOver pass_over = PassOver::kWhereFaster;
-  uint64_t segment_bytes = uint64_t{64} << 10;  // of these parts, in bytes of trace
+  uint64_t segment_bytes = 0;  // of these parts, in bytes of trace; 0: as is useful
   // If not null: gets how many parts were passed over.
   uint64_t* passed_over = nullptr;
 };

@@ -33,6 +33,7 @@ struct LoopBlock {
   // It is a loop of its own, whose one way round is neither a wait nor looks like one.
   bool goes_by_itself = false;
   // The number of trips of the loops that `branch` closes that were work; kWaits: one waited.
+  // kManyWork after the first one where the code shows that the others are work, too.
   uint32_t work = 0;
   const AddressSpace* space = nullptr;
   CodeMode mode{};

@@ -133,7 +133,9 @@ void PassiveSteps::AddTaken(const SegmentSteps& steps, std::set<Branch>& taken) 
   ForEachWord(steps, [&](Known& known, size_t word, uint64_t ways, const BlockTable* table) {
     return ForEachOfWord(ways & known.jumps[word], [&](unsigned place, uint8_t) {
       const LoopBlock& block = BlockOf(table, static_cast<uint32_t>(word * kWaysOfWord + place));
-      if (!block.is_work()) taken.insert({block.space, block.branch});
+      // What jumps within itself is seen from its begin on.
+      const bool is_entered = block.stores || !block.InstructionAt(block.target);
+      if (is_entered && !block.is_work()) taken.insert({block.space, block.branch});
       return true;
     });
   });

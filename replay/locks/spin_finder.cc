@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "replay/locks/loop_proof.h"
+
 namespace flowback {
 
 void SpinFinder::OnBlock(const BlockRun& run) {
@@ -253,6 +255,7 @@ void SpinFinder::LookAtCall(const LoopBlock& block) {
 void SpinFinder::Note(const TripVerdict& verdict, LoopBlock& block) {
   if (verdict.kind == LoopKind::kWork) {
     if (block.work != LoopBlock::kWaits) ++block.work;
+    if (block.work == 1 && IsWorkByCode(block)) block.work = LoopBlock::kManyWork;
   } else {
     block.work = LoopBlock::kWaits;
   }
