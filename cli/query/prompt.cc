@@ -43,6 +43,15 @@ char** Complete(const char* text, int, int) {
 // Set by the signal handler.
 volatile sig_atomic_t interrupts = 0;
 
+// The first one ends the statement as soon as it can be; a second one ends the program.
+void OnInterrupt(int) {
+  if (interrupts != 0) {
+    signal(SIGINT, SIG_DFL);
+    raise(SIGINT);
+  }
+  interrupts = 1;
+}
+
 }  // namespace
 
 struct SqlPrompt::OldAction {
@@ -51,7 +60,7 @@ struct SqlPrompt::OldAction {
 
 SqlPrompt::SqlPrompt(std::vector<std::string> words) : old_(std::make_unique<OldAction>()) {
   struct sigaction noted{};
-  noted.sa_handler = [](int) { interrupts = 1; };
+  noted.sa_handler = OnInterrupt;
   sigaction(SIGINT, &noted, &old_->action);
   CompletionWords() = std::move(words);
   rl_readline_name = "flowback";

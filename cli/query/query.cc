@@ -4,10 +4,11 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
-#include <iterator>
 #include <string>
 #include <utility>
 
@@ -52,19 +53,35 @@ Error NoStatement(const std::string& where) {
       .Remedy("`flowback query RECORDING 'SELECT function, calls FROM functions'`");
 }
 
+Error CannotRead(const std::string& name, int code) {
+  return Error(ErrorCode::kUsage,
+               fmt::format("--file: cannot read {}: {}", name, std::strerror(code)))
+      .Remedy("name a readable file of SQL statements");
+}
+
+// Reads to the end. A folder cannot be read.
+std::string ReadAll(std::istream& file) {
+  std::string text;
+  char part[1 << 16];
+  while (file.read(part, sizeof part), file.gcount() > 0)
+    text.append(part, static_cast<size_t>(file.gcount()));
+  return text;
+}
+
 // Errors: kUsage if the file can't be read, or the recording is to come from the same input.
 Result<std::string> ReadScript(const QueryOptions& options, const std::string& name) {
   if (name == "-") {
     if (options.reader.open.input == "/dev/stdin")
       return Fail(ErrorCode::kUsage,
                   "standard input cannot be both the recording and the statements");
-    return std::string(std::istreambuf_iterator<char>(std::cin), {});
+    std::string text = ReadAll(std::cin);
+    if (std::cin.bad()) return Fail(CannotRead("standard input", errno));
+    return text;
   }
+  errno = 0;
   std::ifstream file(name, std::ios::binary);
-  std::string text(std::istreambuf_iterator<char>(file), {});
-  if (!file.is_open() || file.bad())
-    return Fail(Error(ErrorCode::kUsage, fmt::format("--file: cannot read {}", name))
-                    .Remedy("name a readable file of SQL statements"));
+  std::string text = file.is_open() ? ReadAll(file) : std::string();
+  if (!file.is_open() || file.bad()) return Fail(CannotRead(name, errno));
   return text;
 }
 

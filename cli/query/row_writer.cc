@@ -6,8 +6,9 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
-#include <map>
+#include <set>
 #include <string_view>
+#include <utility>
 
 #include "replay/writers/text/json.h"
 #include "replay/writers/text/printable.h"
@@ -16,7 +17,12 @@
 namespace flowback::cli {
 namespace {
 
-std::string RealText(double value) { return fmt::format("{:.15g}", value); }
+// The shortest text that reads back as the value, and is none of a whole number.
+std::string RealText(double value) {
+  std::string text = fmt::format("{}", value);
+  if (text.find_first_not_of("-0123456789") == std::string::npos) text += ".0";
+  return text;
+}
 
 // RFC 4180; NULL is an empty field.
 class CsvWriter final : public RowWriter {
@@ -74,11 +80,12 @@ class JsonWriter final : public RowWriter {
  public:
   JsonWriter(const std::vector<std::string>& names, const std::string& input, TextSink& sink)
       : sink_(sink) {
-    std::map<std::string, unsigned> seen;
+    std::set<std::string> seen;
     std::string columns = "[";
     for (const std::string& name : names) {
-      const unsigned before = seen[name]++;
-      keys_.push_back(before == 0 ? name : name + ":" + std::to_string(before));
+      std::string key = name;
+      for (unsigned i = 1; !seen.insert(key).second; ++i) key = name + ":" + std::to_string(i);
+      keys_.push_back(std::move(key));
       if (columns.size() > 1) columns += ',';
       AppendJsonString(columns, keys_.back());
     }

@@ -12,6 +12,12 @@
 
 namespace flowback {
 
+namespace {
+
+constexpr int kLongestValue = 16 << 20;  // bytes of a text or of a statement
+
+}  // namespace
+
 class QueryDatabase::Impl {
  public:
   explicit Impl(QuerySource& source) : context{source, std::nullopt} {}
@@ -23,8 +29,9 @@ class QueryDatabase::Impl {
       return Fail(ErrorCode::kSystem, "SQLite: cannot open a database in memory");
     for (const QueryTable& table : QueryTables())
       if (Status added = AddVirtualTable(*database, table, context); !added) return added;
-    if (Status added = AddSqlFunctions(*database, context.source); !added) return added;
+    if (Status added = AddSqlFunctions(*database, context); !added) return added;
     RefuseFiles(*database);
+    sqlite3_limit(database, SQLITE_LIMIT_LENGTH, kLongestValue);
     return {};
   }
 
@@ -36,7 +43,19 @@ class QueryDatabase::Impl {
 namespace {
 
 Error SqlError(sqlite3& database) {
-  return Error(ErrorCode::kUsage, std::string("SQL: ") + sqlite3_errmsg(&database));
+  const std::string message = std::string("SQL: ") + sqlite3_errmsg(&database);
+  switch (sqlite3_errcode(&database)) {
+    case SQLITE_FULL:
+    case SQLITE_IOERR:
+    case SQLITE_CANTOPEN:
+      return Error(ErrorCode::kSystem, message)
+          .Remedy("large sorts take files without a name: SQLITE_TMPDIR names a folder with room");
+    case SQLITE_TOOBIG:
+      return Error(ErrorCode::kUsage, message)
+          .Remedy("a value or a statement has at most 16 MiB: take a part of it by substr()");
+    default:
+      return Error(ErrorCode::kUsage, message);
+  }
 }
 
 }  // namespace
@@ -85,6 +104,9 @@ Result<std::unique_ptr<QueryDatabase>> QueryDatabase::Open(QuerySource& source) 
 }
 
 Result<std::unique_ptr<Query>> QueryDatabase::Prepare(const std::string& sql, size_t& at) {
+  // SQLite takes it for the end of the text.
+  if (const size_t nul = sql.find('\0', at); nul != std::string::npos)
+    return Fail(Error(ErrorCode::kUsage, "SQL: the text has a NUL byte").At(nul));
   while (at < sql.size()) {
     sqlite3_stmt* statement = nullptr;
     const char* behind = nullptr;
@@ -127,6 +149,7 @@ std::vector<std::string> QueryDatabase::Words() {
 void QueryDatabase::StopWhen(std::function<bool()> stop) {
   constexpr int kSteps = 10000;  // of SQLite's machine: some microseconds each
   impl_->stop = std::move(stop);
+  impl_->context.source.StopWhen(impl_->stop);
   if (impl_->stop == nullptr) return sqlite3_progress_handler(impl_->database, 0, nullptr, nullptr);
   const auto ask = [](void* impl) { return static_cast<Impl*>(impl)->stop() ? 1 : 0; };
   sqlite3_progress_handler(impl_->database, kSteps, ask, impl_.get());

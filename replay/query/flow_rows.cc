@@ -12,6 +12,7 @@ Result<bool> FlowRows::Next() {
   if (limits_.none) return false;
   if (has_row_) ++row_;
   while (!has_row_ || row_ >= row_count()) {
+    if (source_.stops()) return Fail(ErrorCode::kUsage, "SQL: interrupted");
     ForgetRows();
     row_ = 0;
     has_row_ = true;

@@ -82,6 +82,11 @@ class QuerySource {
     return static_cast<const Found*>(found.get());
   }
 
+  // Asks `stop` while rows are made from the flow: true ends the scan with an error. An empty
+  // function asks nobody.
+  void StopWhen(std::function<bool()> stop) { stop_ = std::move(stop); }
+  bool stops() const { return stop_ && stop_(); }
+
   // Keeps for later commands what was made. Call it when nobody waits.
   void Keep() const;
 
@@ -92,6 +97,7 @@ class QuerySource {
   Session& session_;
   FunctionTable functions_;
   QueryEffort effort_;
+  std::function<bool()> stop_;
   FlowIndex* index_ = nullptr;  // the session's
   std::vector<QueriedThread> threads_;
   std::unique_ptr<Kept> kept_;

@@ -4,7 +4,10 @@
 #include <sqlite3.h>
 
 #include <algorithm>
+#include <string>
 #include <string_view>
+
+#include "replay/query/table.h"
 
 namespace flowback {
 namespace {
@@ -19,10 +22,19 @@ bool IsHarmless(const char* pragma) {
                                   std::end(kHarmlessPragmas);
 }
 
-bool ReachesFiles(const char* function) {
+// Functions that reach files, extensions or the memory of this program.
+bool IsOutOfReach(const char* function) {
   if (function == nullptr) return true;
   const std::string_view name = function;
-  return name == "load_extension" || name == "readfile" || name == "writefile" || name == "edit";
+  return name == "load_extension" || name == "fts3_tokenizer" || name == "readfile" ||
+         name == "writefile" || name == "edit";
+}
+
+// A table or view of such a name would hide the recording's.
+bool IsTableOfRecording(const char* name) {
+  return name != nullptr && std::ranges::any_of(QueryTables(), [name](const QueryTable& table) {
+           return sqlite3_stricmp(std::string(table.name).c_str(), name) == 0;
+         });
 }
 
 int Authorize(void*, int action, const char* first, const char* second, const char*, const char*) {
@@ -30,10 +42,17 @@ int Authorize(void*, int action, const char* first, const char* second, const ch
     case SQLITE_ATTACH:
     case SQLITE_DETACH:
       return SQLITE_DENY;
+    case SQLITE_CREATE_VTABLE:
+      return SQLITE_DENY;
+    case SQLITE_CREATE_TABLE:
+    case SQLITE_CREATE_TEMP_TABLE:
+    case SQLITE_CREATE_VIEW:
+    case SQLITE_CREATE_TEMP_VIEW:
+      return IsTableOfRecording(first) ? SQLITE_DENY : SQLITE_OK;
     case SQLITE_PRAGMA:
       return IsHarmless(first) ? SQLITE_OK : SQLITE_DENY;
     case SQLITE_FUNCTION:
-      return ReachesFiles(second) ? SQLITE_DENY : SQLITE_OK;
+      return IsOutOfReach(second) ? SQLITE_DENY : SQLITE_OK;
     default:
       return SQLITE_OK;
   }

@@ -40,6 +40,11 @@ bool IsOfUse(const QueryColumn& column, unsigned char comparison) {
   return false;
 }
 
+// Whether texts are equal only if their bytes are: not so by COLLATE NOCASE or RTRIM.
+bool ComparesBytes(sqlite3_index_info& info, int constraint) {
+  return sqlite3_stricmp(sqlite3_vtab_collation(&info, constraint), "BINARY") == 0;
+}
+
 // The part of all rows that a comparison leaves, as a guess that orders the tables of a join.
 double ShareOf(const QueryColumn& column, unsigned char comparison) {
   constexpr double kOneOfMany = 0.01;
@@ -128,6 +133,7 @@ bool ChoosePlan(const QueryTable& table, sqlite3_index_info& info) {
     if (constraint.usable == 0 || constraint.iColumn < 0) continue;
     const QueryColumn& column = table.columns[static_cast<size_t>(constraint.iColumn)];
     if (!IsOfUse(column, constraint.op)) continue;
+    if (column.limit == LimitKind::kFunction && !ComparesBytes(info, i)) continue;
     plan.limits.push_back({static_cast<size_t>(constraint.iColumn), constraint.op});
     info.aConstraintUsage[i].argvIndex = static_cast<int>(plan.limits.size());
     rows *= ShareOf(column, constraint.op);

@@ -9,6 +9,7 @@
 #include <new>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "replay/calls/stack_names.h"
@@ -27,8 +28,15 @@ constexpr SqlFunction kFunctions[] = {
      "the least x that p of 100 rows do not exceed; p is the same in all rows"},
 };
 
-QuerySource& SourceOf(sqlite3_context* context) {
-  return *static_cast<QuerySource*>(sqlite3_user_data(context));
+QueryContext& ContextOf(sqlite3_context* context) {
+  return *static_cast<QueryContext*>(sqlite3_user_data(context));
+}
+QuerySource& SourceOf(sqlite3_context* context) { return ContextOf(context).source; }
+
+// Ends the statement with an error of the recording.
+void ReturnError(sqlite3_context* context, const Error& error) {
+  ContextOf(context).error = error;
+  sqlite3_result_error(context, error.message().c_str(), -1);
 }
 
 void ReturnText(sqlite3_context* context, const std::string& text) {
@@ -52,7 +60,12 @@ void Duration(sqlite3_context* context, int, sqlite3_value** values) {
 void Source(sqlite3_context* context, int count, sqlite3_value** values) {
   if (sqlite3_value_numeric_type(values[0]) != SQLITE_INTEGER) return sqlite3_result_null(context);
   std::optional<int32_t> pid;
-  if (count > 1 && sqlite3_value_type(values[1]) != SQLITE_NULL) pid = sqlite3_value_int(values[1]);
+  if (count > 1 && sqlite3_value_type(values[1]) != SQLITE_NULL) {
+    const sqlite3_int64 number = sqlite3_value_int64(values[1]);
+    if (sqlite3_value_numeric_type(values[1]) != SQLITE_INTEGER || !std::in_range<int32_t>(number))
+      return sqlite3_result_null(context);
+    pid = static_cast<int32_t>(number);
+  }
   Session& session = SourceOf(context).session();
   const std::string place =
       SourceTextOf(session, static_cast<uint64_t>(sqlite3_value_int64(values[0])), pid);
@@ -76,9 +89,9 @@ void StackAt(sqlite3_context* context, int, sqlite3_value** values) {
   if (!IsNumber(values[0]) || !IsNumber(values[1])) return sqlite3_result_null(context);
   QuerySource& source = SourceOf(context);
   const Status whole = source.CheckWholeFlow("calls");
-  if (!whole) return sqlite3_result_error(context, whole.error().message().c_str(), -1);
+  if (!whole) return ReturnError(context, whole.error());
   const Result<FlowIndex*> index = source.Index();
-  if (!index) return sqlite3_result_error(context, index.error().message().c_str(), -1);
+  if (!index) return ReturnError(context, index.error());
   const sqlite3_int64 tid = sqlite3_value_int64(values[0]);
   const auto time =
       static_cast<uint64_t>(std::max<sqlite3_int64>(0, sqlite3_value_int64(values[1])));
@@ -138,16 +151,16 @@ void FinishPercentile(sqlite3_context* context) {
 
 std::span<const SqlFunction> SqlFunctions() { return kFunctions; }
 
-Status AddSqlFunctions(sqlite3& database, QuerySource& source) {
+Status AddSqlFunctions(sqlite3& database, QueryContext& context) {
   constexpr int kFlags = SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS;
   const auto add = [&](const char* name, int count, auto* function) {
-    return sqlite3_create_function_v2(&database, name, count, kFlags, &source, function, nullptr,
+    return sqlite3_create_function_v2(&database, name, count, kFlags, &context, function, nullptr,
                                       nullptr, nullptr) == SQLITE_OK;
   };
   const bool added =
       add("duration", 1, Duration) && add("source", 1, Source) && add("source", 2, Source) &&
       add("stack_at", 2, StackAt) &&
-      sqlite3_create_function_v2(&database, "percentile", 2, kFlags, &source, nullptr,
+      sqlite3_create_function_v2(&database, "percentile", 2, kFlags, &context, nullptr,
                                  AddToPercentile, FinishPercentile, nullptr) == SQLITE_OK;
   if (added) return {};
   return Fail(ErrorCode::kSystem, std::string("SQLite: ") + sqlite3_errmsg(&database));

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "flowback/base/error.h"
-#include "replay/query/query_source.h"
+#include "replay/query/virtual_table.h"
 
 struct sqlite3;
 
@@ -19,7 +19,7 @@ struct SqlFunction {
 };
 std::span<const SqlFunction> SqlFunctions();
 
-// `source` must outlive the database. Errors: kSystem.
-Status AddSqlFunctions(sqlite3& database, QuerySource& source);
+// `context` must outlive the database. Errors: kSystem.
+Status AddSqlFunctions(sqlite3& database, QueryContext& context);
 
 }  // namespace flowback

@@ -74,10 +74,17 @@ class Analyses(asked.Asking):
         for recording in (CONTENDED, BRANCHES):
             told = self.lines("coverage", recording)[0]["blocks"]
             row = self.rows(recording, """SELECT count(*) AS total, sum(state = 'executed') AS executed,
-                sum(state = 'unknown') AS unknown FROM blocks""")[0]
+                sum(state = 'unknown') AS unknown FROM blocks WHERE stub = 0""")[0]
             self.assertEqual(row, {key: told[key] for key in row})
         times = self.rows(BRANCHES, "SELECT sum(times) AS n FROM blocks WHERE function = 'Leaf'")[0]["n"]
         self.assertEqual(times, self.rows(BRANCHES, "SELECT calls AS n FROM functions WHERE function = 'Leaf'")[0]["n"])
+
+    def test_blocks_have_all_instructions(self):
+        """Stubs of linkage tables, and blocks that were left in their middle, included."""
+        recording = asked.emulated(self.folder, "contended")
+        told = self.rows(recording, "SELECT (SELECT sum(executed) FROM blocks) AS blocks,"
+                                    " (SELECT sum(instructions) FROM threads) AS threads")[0]
+        self.assertEqual(told["blocks"], told["threads"])
 
     def test_samples_and_accesses(self):
         folder = asked.shared("traces")

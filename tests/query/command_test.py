@@ -90,6 +90,38 @@ class Command(asked.Asking):
         done = self.flowback("query", BRANCHES, "SELECT 1 AS one; SELECT nosuch")
         self.assertEqual((done.returncode, done.stdout), (2, "one\n1\n"))
 
+    def test_texts_are_compared_as_sql_says(self):
+        for table, known in (("calls", "Leaf"), ("functions", "Leaf"), ("blocks", "Leaf")):
+            for word in (f"'{known.upper()}' COLLATE NOCASE", f"'{known}   ' COLLATE RTRIM", f"'{known}'"):
+                limited, whole = (self.rows(BRANCHES, f"SELECT count(*) AS n FROM {table} WHERE {column} = {word}")
+                                  for column in ("function", "+function"))
+                self.assertEqual(limited, whole, (table, word))
+                self.assertGreater(limited[0]["n"], 0, (table, word))
+
+    def test_odd_scripts(self):
+        path = f"{self.folder}/nul.sql"
+        with open(path, "wb") as file:
+            file.write(b"SELECT 1;\0")
+        done = self.flowback("query", BRANCHES, "-f", path)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("a NUL byte, at line 1, column 10", done.stderr)
+        done = self.flowback("query", BRANCHES, "-f", self.folder)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("Is a directory", done.stderr)
+        self.refused(BRANCHES, "SELECT zeroblob(1000000000)", 2, "16 MiB")
+
+    def test_names_of_the_recording_stay(self):
+        for sql in ("CREATE TABLE calls(a)", "CREATE TEMP TABLE Calls(a)", "CREATE VIEW threads AS SELECT 1",
+                    "SELECT fts3_tokenizer('simple')"):
+            self.refused(BRANCHES, sql, 2, "author")
+        self.assertEqual(self.rows(BRANCHES, "CREATE TABLE own AS SELECT 7 AS a; SELECT a FROM own"), [{"a": 7}])
+
+    def test_numbers_keep_their_digits(self):
+        row = self.rows(BRANCHES, "SELECT 1640272057689123.25 AS a, 1e0 AS b, 2 AS b, 3 AS \"b:1\"")[0]
+        self.assertEqual(row, {"a": 1640272057689123.25, "b": 1.0, "b:1": 2, "b:1:1": 3})
+        text = self.flowback("query", "--csv", BRANCHES, "SELECT 1640272057689123.25 AS a, 1e0 AS b").stdout
+        self.assertEqual(text.split()[1], "1640272057689123.2,1.0")
+
     def test_files_are_out_of_reach(self):
         other = f"{self.folder}/other.db"
         for sql in (f"ATTACH '{other}' AS other", f"VACUUM INTO '{other}'", "SELECT load_extension('x')",
@@ -110,6 +142,7 @@ class Command(asked.Asking):
             self.skipTest("no ../shared")
         for table in ("calls", "syscalls", "functions", "call_paths", "threads"):
             self.refused(sampled, f"SELECT * FROM {table}", 1, "samples")
+        self.refused(sampled, "SELECT stack_at(1, 1)", 1, "samples")
 
     def test_options_that_do_not_apply(self):
         for option, word in (("--time", "1,2"), ("--cpu-list", "0")):
@@ -125,6 +158,15 @@ class Command(asked.Asking):
             self.assertEqual(one, [{"tid": tids[1]}])
             same = self.rows(THREADS, f"SELECT DISTINCT tid FROM {table} WHERE tid = {tids[1]}")
             self.assertEqual(same, one)
+
+    def test_chosen_threads_of_switches(self):
+        recording = asked.shared("traces/generated/spin-switchwide-power/perf.data")
+        if recording is None:
+            self.skipTest("no ../shared")
+        tids = [row["tid"] for row in self.rows(recording, "SELECT DISTINCT tid FROM switches ORDER BY tid")]
+        self.assertGreater(len(tids), 1)
+        one = self.rows(recording, "SELECT DISTINCT tid FROM switches", "--tid", str(tids[-1]))
+        self.assertEqual(one, [{"tid": tids[-1]}])
 
     def test_functions(self):
         row = self.rows(BRANCHES, "SELECT duration(1500000) a, duration(-1) b, duration('x') c, source(1) d,"

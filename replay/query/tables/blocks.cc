@@ -2,6 +2,7 @@
 // The table blocks: the blocks of the files whose code ran, executed or not, as `coverage` counts.
 #include <algorithm>
 #include <memory>
+#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,7 +21,9 @@ enum Column : size_t {
   kSize,
   kInstructions,
   kTimes,
+  kExecuted,
   kState,
+  kStub,
   kSource,
   kLine
 };
@@ -34,7 +37,9 @@ constexpr QueryColumn kColumns[] = {
     {"size", Type::kInteger, "bytes"},
     {"instructions", Type::kInteger, "that it has"},
     {"times", Type::kInteger, "how often it was executed, to its end or not"},
+    {"executed", Type::kInteger, "the instructions that were executed in it, in all"},
     {"state", Type::kText, "executed, never, or unknown: trace was lost in which it may have been"},
+    {"stub", Type::kInteger, "1: a stub of a procedure linkage table, which `coverage` leaves out"},
     {"source", Type::kText, "the source file of its first instruction; NULL: not known"},
     {"line", Type::kInteger, "the line there; NULL: not known"},
 };
@@ -59,6 +64,11 @@ struct Row {
 uint64_t TimesOf(const Row& row) {
   const auto first = row.object->times.begin() + row.block->first;
   return row.block->count == 0 ? 0 : *std::max_element(first, first + row.block->count);
+}
+
+uint64_t ExecutedIn(const Row& row) {
+  const auto first = row.object->times.begin() + row.block->first;
+  return std::accumulate(first, first + row.block->count, uint64_t{0});
 }
 
 std::string_view StateOf(const Row& row) {
@@ -91,8 +101,12 @@ QueryValue Cell(const Row& row, size_t column) {
       return NumberValue(row.block->count);
     case kTimes:
       return NumberValue(TimesOf(row));
+    case kExecuted:
+      return NumberValue(ExecutedIn(row));
     case kState:
       return StateOf(row);
+    case kStub:
+      return NumberValue(row.function().is_stub ? 1 : 0);
     case kSource:
       return place.line == 0 ? QueryValue() : TextValue(row.report->files[place.file]);
     default:
@@ -128,8 +142,6 @@ Result<std::unique_ptr<QueryRows>> OpenBlocks(QuerySource& source, const QueryLi
     if (object.image == nullptr || object.code == nullptr) continue;
     for (const StaticCodeBlock& block : object.code->blocks()) {
       const Row row{&(*coverage)->report, &object, &block};
-      // Stubs of a procedure linkage table are no code of the program's own.
-      if (row.function().is_stub) continue;
       if (!limits.function || row.function().name == *limits.function) rows.push_back(row);
     }
   }

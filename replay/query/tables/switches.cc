@@ -56,7 +56,9 @@ Result<std::unique_ptr<QueryRows>> OpenSwitches(QuerySource& source, const Query
     has_any = true;
     const bool is_in = change->time == 0 ||
                        (limits.begin.Contains(change->time) && limits.end.Contains(change->time));
-    if (is_in && limits.FitsThread(change->tid)) rows.push_back(*change);
+    const bool is_chosen =
+        source.session().threads().Wants(change->tid, source.session().options().selection);
+    if (is_in && is_chosen && limits.FitsThread(change->tid)) rows.push_back(*change);
   }
   if (has_any) return MakeKeptRows(std::move(rows), Cell);
   Error error(ErrorCode::kUnsupported,
