@@ -198,10 +198,12 @@ std::string HelpText(const CLI::App& app, size_t width, HelpExtent extent) {
         section += OptionText(*option, width);
     if (!section.empty()) text += '\n' + heading + ":\n" + section;
   }
+  constexpr size_t kLongFooter = 250;  // record's lists what each engine refuses
+  const std::string footer = app.get_footer();
+  if (!footer.empty() && (left_out == 0 || footer.size() < kLongFooter))
+    text += '\n' + Wrapped(footer, 0, width) + '\n';
   if (left_out != 0)
-    return text +
-           fmt::format("\n{} more options: flowback {} --help-all\n", left_out, command.name);
-  if (!app.get_footer().empty()) text += '\n' + Wrapped(app.get_footer(), 0, width) + '\n';
+    text += fmt::format("\n{} more options: flowback {} --help-all\n", left_out, command.name);
   return text;
 }
 
