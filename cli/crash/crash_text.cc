@@ -53,7 +53,10 @@ class CrashWriter {
                      PlaceWords(report_.fault->place)));
     for (const CrashOperand& operand : report_.operands)
       if (operand.value) Line(fmt::format("{} = {}", operand.name, Hex(*operand.value)));
-    if (!report_.has_core) Line("its operands are not known: there is no core dump (--core FILE)");
+    if (!report_.has_core)
+      Line(
+          "its operands are not known: there is no core dump. Run `ulimit -c unlimited` and record "
+          "again, or name a dump: --core FILE");
   }
 
   void WriteWhy() {

@@ -17,6 +17,7 @@
 #include "cli/command.h"
 #include "cli/export/profile_choice.h"
 #include "cli/export/size_estimate.h"
+#include "cli/listing/function_filter.h"
 #include "cli/locks/lock_search.h"
 #include "cli/reading/reader_options.h"
 #include "cli/reading/reading_command.h"
@@ -120,8 +121,10 @@ class ExportJob final : public ReadingJob {
     if (options_.function.empty()) return {};
     Result<NamePattern> pattern = NamePattern::Parse(options_.function);
     if (!pattern) return Fail(pattern.error());
+    match_.emplace(*pattern, names_.symbolizer);
     calls_.matches = [this, pattern = *std::move(pattern)](const ExportedFunction& function) {
-      const bool matches = pattern.Matches(function.name);
+      const bool matches =
+          pattern.Matches(function.name) || (*match_)(function.space, function.entry_ip);
       function_ran_ = function_ran_ || matches;
       return matches;
     };
@@ -266,7 +269,8 @@ class ExportJob final : public ReadingJob {
   CompilerProfile profile_;
   ThreadPart part_;  // all, unless an instance is asked for
   CallsPart calls_;
-  bool function_ran_ = false;  // that --function names
+  std::optional<FunctionMatch> match_;  // by all names of a function
+  bool function_ran_ = false;           // that --function names
 };
 
 // A profile is of one file; what else is written is of all that ran.

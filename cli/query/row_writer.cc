@@ -24,7 +24,7 @@ std::string RealText(double value) {
   return text;
 }
 
-// RFC 4180; NULL is an empty field.
+// RFC 4180, but lines end as those of other programs do. NULL is an empty field.
 class CsvWriter final : public RowWriter {
  public:
   CsvWriter(const std::vector<std::string>& names, TextSink& sink) : sink_(sink) {
@@ -66,7 +66,7 @@ class CsvWriter final : public RowWriter {
     out() += '"';
   }
   void EndLine() {
-    out() += "\r\n";
+    out() += '\n';
     is_first_ = true;
     sink_.Commit();
   }

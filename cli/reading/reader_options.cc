@@ -52,8 +52,10 @@ void AddImageOptions(CLI::App& app, ReaderOptions& options, ReaderWords& words) 
   app.add_option(
       "--build-id-cache", options.search.build_id_cache,
       "Look for files by build-id in this folder, as perf keeps them (default ~/.debug)");
-  AddRepeatable(app, "--core", options.search.cores,
-                "Read code that no file has from a core dump of a recorded process");
+  AddRepeatable(
+      app, "--core", options.search.cores,
+      "Take code that no file has from a core dump; `replay` and `crash` also take values of "
+      "registers and memory (default in `crash`: the dump that `record` noted)");
   app.add_option("--kcore", options.search.kcore,
                  "Read the recorded kernel's memory from a copy of its /proc/kcore");
   app.add_option("--kallsyms", options.search.kallsyms,

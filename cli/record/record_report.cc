@@ -90,9 +90,13 @@ std::string ShellWord(const std::string& word) {
 }
 
 // Empty: whoever reads the pipe is what comes next.
-std::string NextCommand(const RecordOptions& options) {
+// A program that a signal killed is asked about its crash.
+std::string NextCommand(const RecordSummary& summary, const RecordOptions& options) {
   if (options.files.pipe >= 0) return {};
-  return "flowback info " + ShellWord(options.files.output);
+  const bool crashed = !options.target.command.empty() && !summary.process_ends.empty() &&
+                       WasKilled(summary.process_ends.front());
+  return (crashed && !summary.events ? "flowback crash " : "flowback info ") +
+         ShellWord(options.files.output);
 }
 
 // The command's own end, and of other processes those that a signal ended.
@@ -148,7 +152,7 @@ double OverwrittenPercent(const RecordSummary& summary) {
 std::string OverwrittenText(const RecordSummary& summary, const RecordOptions& options) {
   if (!options.streams.snapshot_bytes) return {};
   if (summary.overwritten_bytes == 0) return "; nothing overwritten";
-  return fmt::format("; {} of {} overwritten ({:.1f} %)", summary.overwritten_bytes,
+  return fmt::format("; {} of {} overwritten ({:.1f} %)", GroupedDigits(summary.overwritten_bytes),
                      Counted(summary.bytes, "trace byte"), OverwrittenPercent(summary));
 }
 
@@ -289,7 +293,8 @@ void TellEventsText(const RecordSummary& summary, const RecordOptions& options) 
   Warn(fmt::format("record: {} in {}{}, {}", Counted(summary.bytes, "trace byte"),
                    OutputName(options), files, Counted(summary.file_bytes, "byte")));
   if (!summary.counters.empty()) TellCounters(summary.counters);
-  if (const std::string next = NextCommand(options); !next.empty()) Warn("record: next: " + next);
+  if (const std::string next = NextCommand(summary, options); !next.empty())
+    Warn("record: next: " + next);
 }
 
 std::string SlowCallsJson(const RecordSummary& summary) {
@@ -358,7 +363,8 @@ void TellText(const RecordSummary& summary, const RecordOptions& options) {
                    OutputName(options), Counted(summary.file_bytes, "byte")));
   if (const std::string images = ImagesText(summary, options); !images.empty())
     Warn("record: " + images);
-  if (const std::string next = NextCommand(options); !next.empty()) Warn("record: next: " + next);
+  if (const std::string next = NextCommand(summary, options); !next.empty())
+    Warn("record: next: " + next);
 }
 
 void TellComparison(const RecordSummary& summary, const NativeRun& native) {
@@ -397,7 +403,7 @@ void TellJson(const RecordSummary& summary, const RecordOptions& options,
     return native ? fmt::format("{}", ((*native).*time).count()) : std::string("null");
   };
   const auto slow_down = native ? Ratio(summary.elapsed, native->elapsed) : std::optional<double>();
-  const std::string next = NextCommand(options);
+  const std::string next = NextCommand(summary, options);
   JsonLine(output.buffer())
       .Text("schema", "flowback.record/1")
       .Text("engine", options.engine)

@@ -36,8 +36,9 @@ CoverageReport CoverageReport::Of(const CoverageCounts& counts, const CoverageSo
   SourceFileNumbers::Sorted files = numbers.Take();
   report.files = std::move(files.names);
   for (ObjectCoverage& object : report.objects) {
-    for (SourceLine& place : object.places)
-      if (place.line != 0) place.file = files.numbers[place.file];
+    for (std::vector<SourceLine>* const all : {&object.places, &object.begins})
+      for (SourceLine& place : *all)
+        if (place.line != 0) place.file = files.numbers[place.file];
     SumUp(object, choice, report.files);
     report.shares.Add(object.shares);
   }

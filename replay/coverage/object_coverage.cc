@@ -71,6 +71,29 @@ void FindPlaces(ObjectCoverage& object, SourceLines& source, SourceFileNumbers& 
   }
 }
 
+// Where a function begins whose first instruction comes from a function that was inlined: in its
+// own file, not in that of the other one.
+SourceLine OwnBegin(const SourcePlace& first, SourceFileNumbers& files) {
+  if (!first.known()) return {};
+  const SourceFrame& own = first.frames.back();
+  if (own.file.empty() || LastPart(own.file).starts_with('<')) return {};
+  return {.file = files.Of(SourceName(std::string(own.file))),
+          .line = own.first_line != 0 ? own.first_line : own.line};
+}
+
+void FindBegins(ObjectCoverage& object, SourceLines& source, SourceFileNumbers& files) {
+  const auto functions = object.code->functions();
+  for (size_t i = 0; i < functions.size(); ++i) {
+    if (functions[i].block_count == 0) continue;
+    const uint32_t first = object.code->blocks()[functions[i].first_block].first;
+    SourceLine begin;
+    if (object.inlined[first])
+      begin = OwnBegin(
+          source.Find(object.image->space(), object.code->instructions()[first].address), files);
+    object.begins[i] = begin.line != 0 ? begin : object.places[first];
+  }
+}
+
 std::vector<BranchCoverage> BranchesOf(const ObjectCoverage& object) {
   std::vector<BranchCoverage> result;
   const auto instructions = object.code->instructions();
@@ -129,18 +152,22 @@ class Summer {
     const auto functions = code_.functions();
     std::vector<std::vector<uint32_t>> parts(functions.size());
     for (uint32_t i = 0; i < functions.size(); ++i) parts[functions[i].whole].push_back(i);
-    for (uint32_t i = 0; i < functions.size(); ++i)
-      if (functions[i].whole == i && IsWanted(functions[i])) AddFunction(i, parts[i]);
+    for (uint32_t i = 0; i < functions.size(); ++i) {
+      if (functions[i].whole != i || !MayCount(functions[i])) continue;
+      IsWantedBySource(i) ? AddFunction(i, parts[i]) : AddInlinedLines(parts[i]);
+    }
     KeepWantedBranches();
     AddLines();
   }
 
  private:
-  bool IsWanted(const StaticFunction& function) const {
+  bool MayCount(const StaticFunction& function) const {
     if (function.is_stub || function.block_count == 0) return false;
-    if (choice_.function && !choice_.function(function)) return false;
-    const SourceLine& first = object_.places[code_.blocks()[function.first_block].first];
-    return IsWanted(first) && !IsMarked(choice_.excludes_line, first);
+    return !choice_.function || choice_.function(function);
+  }
+  bool IsWantedBySource(uint32_t function) const {
+    const SourceLine& begin = object_.begins[function];
+    return IsWanted(begin) && !IsMarked(choice_.excludes_line, begin);
   }
   // A choice by source excludes code without a line.
   bool IsWanted(const SourceLine& place) const {
@@ -158,7 +185,7 @@ class Summer {
     const StaticFunction& function = code_.functions()[number];
     FunctionCoverage& result = object_.functions.emplace_back();
     result.number = number;
-    result.at = object_.places[code_.blocks()[function.first_block].first];
+    result.at = object_.begins[number];
     if (const StaticInstruction* first = code_.InstructionAt(function.begin))
       result.entries = object_.times[static_cast<size_t>(first - code_.instructions().data())];
     lines_.clear();
@@ -175,6 +202,23 @@ class Summer {
     const CoverageShare lines = std::exchange(result.shares.lines, {});
     object_.shares.Add(result.shares);  // lines are added up by line: functions share some
     result.shares.lines = lines;
+  }
+
+  // The function's file was not chosen: only code that was inlined into it from a chosen file
+  // counts, by lines and branches.
+  void AddInlinedLines(const std::vector<uint32_t>& parts) {
+    if (!choice_.source) return;
+    FunctionCoverage unlisted;
+    lines_.clear();
+    for (const uint32_t part : parts) {
+      const StaticFunction& code = code_.functions()[part];
+      if (IsMarked(choice_.excludes_line, object_.begins[code.whole])) return;
+      for (const StaticCodeBlock& block :
+           code_.blocks().subspan(code.first_block, code.block_count))
+        AddBlock(block, unlisted);
+    }
+    object_.shares.branches.Add(unlisted.shares.branches);
+    all_lines_.insert(all_lines_.end(), lines_.begin(), lines_.end());
   }
 
   void AddBlock(const StaticCodeBlock& block, FunctionCoverage& result) {
@@ -345,10 +389,13 @@ ObjectCoverage HoldAgainstCode(const ObjectCounts& counts, const CoverageSources
   }
   object.code = std::make_shared<const StaticCode>(*std::move(code));
   CountInstructions(object, executed);
-  if (sources.lines != nullptr)
+  object.begins.assign(object.code->functions().size(), {});
+  if (sources.lines != nullptr) {
     FindPlaces(object, *sources.lines, files);
-  else
+    FindBegins(object, *sources.lines, files);
+  } else {
     object.places.assign(object.times.size(), {});
+  }
   object.scopes.resize(object.times.size());
   object.inlined.resize(object.times.size());
   object.statements.resize(object.times.size(), true);

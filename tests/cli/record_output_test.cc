@@ -22,7 +22,8 @@ class RecordOutput : public testing::Test {
     return result;
   }
   // How many instructions the messages say were recorded.
-  static std::string Executed(const std::string& messages) {
+  static std::string Executed(const std::string& grouped) {
+    const std::string messages = WithoutGroups(grouped);
     const size_t at = messages.find("record: ", messages.find(" instructions of ") - 24);
     return messages.substr(at + 8, messages.find(' ', at + 8) - at - 8);
   }

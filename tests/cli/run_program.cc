@@ -159,6 +159,16 @@ std::string ReadFile(const std::string& path) {
   return content.str();
 }
 
+std::string WithoutGroups(const std::string& text) {
+  const auto is_digit = [&text](size_t at) {
+    return at < text.size() && text[at] >= '0' && text[at] <= '9';
+  };
+  std::string result;
+  for (size_t i = 0; i < text.size(); ++i)
+    if (text[i] != ',' || i == 0 || !is_digit(i - 1) || !is_digit(i + 1)) result += text[i];
+  return result;
+}
+
 ProgramResult RunShell(const ScratchFolder& folder, const std::string& line) {
   const std::string script = folder.Write("script", "F=" + ProgramFile() + "\n" + line + "\n");
   const std::string out = folder.File("out");

@@ -33,6 +33,8 @@ ProgramResult RunFlowback(const std::vector<std::string>& words, const RunOption
 std::vector<std::string> Lines(const std::string& text, bool comments = false);
 // The words of a line, split at spaces.
 std::vector<std::string> Words(const std::string& line);
+// Removes the commas that group the digits of numbers: "1,234 calls" becomes "1234 calls".
+std::string WithoutGroups(const std::string& text);
 
 // A folder that is removed with the object.
 class ScratchFolder {

@@ -59,7 +59,8 @@ class Own(unittest.TestCase):
         self.record("named", ["-g"])
         page = self.coverage("named.data", "--object", "named", "--format", "html").stdout
         self.assertIn("&lt;script&gt;alert", page)
-        self.assertNotIn("<script", page)
+        self.assertEqual(page.count("<script"), 1)  # the page's own
+        self.assertNotIn("<script>alert", page)
         self.assertIn("a&lt;b&gt;", page)
         for kind in ("lcov", "cobertura", "annotate"):
             self.coverage("named.data", "--object", "named", "--format", kind)
@@ -96,6 +97,44 @@ int main(void) {
                 .splitlines()]
         times = {each["line"]: each["times"] for each in told if each["type"] == "line"}
         self.assertEqual((times[2], times[6], times[10]), (5, 5, 6))
+
+    def test_code_of_two_files_in_one_function(self):
+        """A function that begins with code from a header is its own file's; what a header's function has inlined
+        from a chosen file counts, too."""
+        header, source = (os.path.join(self.folder, name) for name in ("begins.h", "begins.cc"))
+        with open(header, "w", encoding="ascii") as file:
+            file.write("""static inline __attribute__((always_inline)) int first(int a) {
+  return a * 3;
+}
+template <class F>
+__attribute__((noinline)) int apply(F f, int n) {
+  return f(n) + 1;
+}
+""")
+        with open(source, "w", encoding="ascii") as file:
+            file.write("""#include "begins.h"
+__attribute__((noinline)) int begins(int n) {
+  return first(n);
+}
+int main(int argc, char**) {
+  return begins(argc) + apply([](int x) {
+    return x ^ 5;
+  }, argc) == 77;
+}
+""")
+        run([CXX, source, "-O2", "-g", "-o", "begins"], cwd=self.folder)
+        run([FLOWBACK, "record", "--engine", "emulate", "-o", "begins.data", "--", "./begins"], cwd=self.folder)
+        words = ("begins.data", "--include", "*/begins.cc", "--json")
+        told = [json.loads(line) for line in self.coverage(*words).stdout.splitlines()]
+        functions = {each["function"]: each for each in told if each["type"] == "function"}
+        self.assertEqual(set(functions), {"begins(int)", "main"})
+        self.assertEqual((functions["begins(int)"]["file"], functions["begins(int)"]["line"]), (source, 2))
+        lines = {each["line"] for each in told if each["type"] == "line" and each["executed"] == "yes"}
+        self.assertIn(7, lines)
+        whole = [json.loads(line) for line in self.coverage("begins.data", "--object", "begins", "--json").stdout
+                 .splitlines()]
+        self.assertEqual(lines, {each["line"] for each in whole if each["type"] == "line" and each["file"] == source
+                                 and each["executed"] == "yes"})
 
     def test_inlined_copies_and_arrows(self):
         source = os.path.join(self.folder, "copies.c")

@@ -182,7 +182,7 @@ class Command(asked.Asking):
         endless = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT x FROM n"
         line = f"'{asked.FLOWBACK}' query '{BRANCHES}' '{endless}' | head -n 3"
         self.assertEqual(asked.subprocess.run(line, shell=True, capture_output=True, timeout=60, check=False).stdout,
-                         b"x\r\n1\r\n2\r\n")
+                         b"x\n1\n2\n")
 
 
 unittest.main(argv=["command_test"])

@@ -96,6 +96,7 @@ struct ObjectCoverage {
   // By number of static instruction.
   std::vector<uint64_t> times;
   std::vector<SourceLine> places;
+  std::vector<SourceLine> begins;           // by number of static function: where its source begins
   std::vector<uint64_t> scopes;             // SourcePlace::scope
   std::vector<bool> inlined;                // the line is that of a function that was inlined there
   std::vector<bool> statements;             // SourcePlace::is_statement

@@ -194,16 +194,16 @@ class SummaryWriter {
     const std::vector<ReportedBranch> branches = OneWayBranches(report_, main_);
     if (branches.empty()) return;
     out_ += fmt::format(
-        "\nbranches that went one way only, most often executed first\n{:>12} {:>9}  {}\n", "times",
-        "never", "branch");
+        "\nbranches that went one way only, most often executed first\n{:>12}  {:<15}  {}\n",
+        "times", "direction", "branch");
     for (size_t i = 0; i < std::min(branches.size(), view_.rows); ++i) WriteBranch(branches[i]);
     MoreRows(branches.size());
   }
 
   void WriteBranch(const ReportedBranch& each) {
     const BranchCoverage& branch = *each.branch;
-    std::string line =
-        fmt::format("{:>12} {:>9}  ", each.times(), branch.taken == 0 ? "taken" : "not taken");
+    std::string line = fmt::format("{:>12}  {:<15}  ", GroupedDigits(each.times()),
+                                   branch.taken == 0 ? "never taken" : "always taken");
     const StaticFunction* function = each.object->code->FunctionAt(branch.address);
     line += function == nullptr ? fmt::format("{:#x}", branch.address)
                                 : fmt::format("{}+{:#x}", FunctionWords(*function),
