@@ -173,12 +173,11 @@ TEST_F(RecordTest, SaysWhatSnapshotsDidNotKeep) {
   EXPECT_EQ(summary["lost_percent"], 0);
   EXPECT_NEAR(summary["overwritten_percent"].get<double>(),
               100.0 * static_cast<double>(overwritten) / static_cast<double>(made), 0.01);
-  EXPECT_TRUE(WithoutGroups(some.err).contains("0 % lost; " + std::to_string(overwritten) + " of " +
-                                               std::to_string(made) + " trace bytes overwritten"))
-      << some.err;
-  EXPECT_TRUE(
-      WithoutGroups(some.err).contains(std::to_string(kept) + " trace bytes (emulated) in "))
-      << some.err;
+  const std::string err = WithoutGroups(some.err);
+  EXPECT_TRUE(err.contains("0 % lost; " + std::to_string(overwritten) + " of " +
+                           std::to_string(made) + " trace bytes overwritten"))
+      << err;
+  EXPECT_TRUE(err.contains(std::to_string(kept) + " trace bytes (emulated) in ")) << err;
   const ProgramResult all = record("64M");
   EXPECT_TRUE(all.err.contains("0 % lost; nothing overwritten")) << all.err;
   EXPECT_EQ(json::parse(Lines(all.out).back())["overwritten_bytes"], 0);
