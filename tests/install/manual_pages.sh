@@ -21,7 +21,7 @@ for command in $commands; do
   options=$("$program" "$command" --help-all | grep -oE -- '^  (-[A-Za-z], )?--[a-z-]+' | grep -oE -- '--[a-z-]+')
   [ -n "$options" ] || complain "no options in the help of $command"
   for option in $options; do
-    plain "$page" | grep -qE -- "(^|[ ,])$option( |\$)" || complain "$page: nothing of $option"
+    plain "$page" | grep -qE -- "(^|[ ,])$option([ ,]|\$)" || complain "$page: nothing of $option"
   done
   plain "$page" | grep -q '^@' && complain "$page: a part is missing"
   plain "$folder/flowback.1" | grep -q "flowback-$command " || complain "flowback.1 does not name $command"
