@@ -35,7 +35,7 @@ def check(flowback, recording, truth):
     assert all_names["instances"]["whole"] == truth["request"][0], "parse lies within request"
     none = run(flowback, "spikes", recording, "--region", "nothing", status=2)
     assert "never begun" in none.stderr and "request (%d)" % truth["request"][0] in none.stderr, none
-    assert "whose names the code does not tell (1)" in none.stderr, none
+    assert "whose names the code does not contain (1)" in none.stderr, none
     some = run(flowback, "spikes", recording, "--region", "request")
     assert "1 region" in some.stderr and "made when" in some.stderr, some
 
