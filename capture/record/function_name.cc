@@ -37,6 +37,8 @@ class NameMatch {
     for (const std::string_view copy : {".constprop.", ".isra.", ".lto_priv."})
       symbol = symbol.substr(0, symbol.find(copy));
     if (symbol == wanted_) return true;
+    // A part that the compiler moved away is no place where the function is entered.
+    if (symbol.contains(".cold") || symbol.contains(".part.")) return false;
     if (!symbol.starts_with("_Z") || symbol.find(identifier_) == std::string_view::npos)
       return false;
     return IsDemangled(std::string(symbol));
