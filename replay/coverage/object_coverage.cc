@@ -292,7 +292,7 @@ class Summer {
         unknown |= object_.unknown[all_lines_[end].instruction];
         line.times += arrivals_[all_lines_[end].instruction];
       }
-      if (most != 0) line.times = std::max<uint64_t>(line.times, 1);
+      if (line.times == 0) line.times = most;
       line.state = ObjectCoverage::StateOfAll(most, unknown);
       AddCopies(std::span(all_lines_).subspan(i, end - i), line);
       object_.shares.lines.Add(line.state);
@@ -324,7 +324,7 @@ class Summer {
     }
     for (size_t i = 0; i < most.size(); ++i) {
       LineCopy& copy = result.copies[i];
-      if (most[i] != 0) copy.times = std::max<uint64_t>(copy.times, 1);
+      if (copy.times == 0) copy.times = most[i];
       copy.state = ObjectCoverage::StateOfAll(most[i], unknown[i]);
     }
   }
