@@ -6,11 +6,10 @@
 #include <algorithm>
 #include <utility>
 
-#include "cli/coverage/counting_job.h"
+#include "cli/coverage/input_job.h"
 #include "cli/coverage/part_losses.h"
 #include "cli/coverage/part_output.h"
 #include "cli/reading/bundle_input.h"
-#include "cli/reading/image_report.h"
 #include "cli/reading/reader_output.h"
 #include "cli/reading/reading_job.h"
 #include "flowback/capture/open.h"
@@ -19,6 +18,7 @@
 #include "replay/coverage/report/changed_sources.h"
 #include "replay/coverage/report/coverage_changes.h"
 #include "replay/coverage/report/excluded_lines.h"
+#include "replay/coverage/report/used_files.h"
 #include "replay/writers/text/first_few.h"
 #include "replay/writers/text/printable.h"
 
@@ -73,7 +73,7 @@ int CoverageJob::AddPart(const std::string& path) {
 int CoverageJob::AddInput(const ReaderOptions& reader) {
   if (LooksLikePart(reader.open.input)) return AddPart(reader.open.input);
   const int status = WithInput(reader, [&](Recording recording) {
-    return CountingJob(*this, reader, std::move(recording)).ExecuteInto(output_);
+    return CoverageInputJob(*this, reader, std::move(recording)).ExecuteInto(output_);
   });
   if (status != kFinishedWithLosses && status != kImageIsMissing) return status;
   losses_ = std::max(losses_, status);

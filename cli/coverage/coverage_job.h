@@ -38,7 +38,7 @@ class CoverageJob {
   int RunOfProcesses(uint64_t unrecorded);
 
   // Adds what the request's threads executed to the sum, or, with --by-thread, prints each thread's
-  // report. For CountingJob. Errors: as CountCoverage's.
+  // report. For CoverageInputJob. Errors: as CountCoverage's.
   Status Count(const OpenedRecording& opened, const CoverageRequest& request, Output& output);
 
  private:

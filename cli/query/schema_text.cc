@@ -8,6 +8,7 @@
 
 #include "replay/query/sql_functions.h"
 #include "replay/query/table.h"
+#include "replay/query/virtual_table.h"
 #include "replay/writers/text/json.h"
 
 namespace flowback::cli {
@@ -23,18 +24,6 @@ constexpr std::string_view kLimits =
     "Comparisons with columns that have a * limit the scan: times and threads limit what is "
     "decoded, "
     "functions the rows that are made.";
-
-std::string_view TypeWord(QueryColumn::Type type) {
-  switch (type) {
-    case QueryColumn::Type::kInteger:
-      return "INTEGER";
-    case QueryColumn::Type::kReal:
-      return "REAL";
-    case QueryColumn::Type::kText:
-      break;
-  }
-  return "TEXT";
-}
 
 bool Limits(const QueryColumn& column) { return column.limit != LimitKind::kNone; }
 

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
 
 #include "cli/reading/reader_options.h"
 #include "cli/text/status.h"
@@ -101,17 +100,6 @@ void MarkImages(const ImageTally& tally, const RecordingCode& code, const Reader
     mark(suspect.section->name(), SuspectText(tally, suspect, images));
   for (const UnusedImage& unused : UnusedImages(code, options))
     mark(unused.file, "not used: " + unused.why);
-}
-
-std::vector<std::string> UsedFiles(const RecordingCode& code) {
-  std::vector<std::string> files;
-  for (const ImageStatus& image : code.images()) {
-    if (!image.usable) continue;
-    std::error_code error;
-    const std::string file = std::filesystem::canonical(image.file, error).string();
-    files.push_back(error ? image.file : file);
-  }
-  return files;
 }
 
 std::string ImageVerdict(const ImageStatus& image) {

@@ -20,10 +20,6 @@ void WarnOfImages(const ImageTally& tally, const RecordingCode& code, const Read
 void MarkImages(const ImageTally& tally, const RecordingCode& code, const ReaderOptions& options,
                 std::vector<ImageStatus>& images);
 
-// Returns the files that the recording's code was read from, by their own names: a process's
-// recording has them by a link, which goes with the recording.
-std::vector<std::string> UsedFiles(const RecordingCode& code);
-
 // Returns "build-id agrees", "unverified: the recording has no build-id", ... or the image's
 // problem.
 std::string ImageVerdict(const ImageStatus& image);

@@ -7,11 +7,9 @@
 #include <algorithm>
 
 #include "cli/listing/function_filter.h"
-#include "cli/reading/image_report.h"
-#include "cli/reading/time_words.h"
 #include "cli/text/terminal.h"
-#include "flowback/replay/coverage_counter.h"
 #include "replay/coverage/report/hot_lines.h"
+#include "replay/coverage/report/used_files.h"
 #include "replay/writers/lines/lines_view.h"
 #include "replay/writers/writers.h"
 
@@ -23,28 +21,10 @@ Status LinesJob::Prepare() {
     if (!pattern) return Fail(pattern.error());
     pattern_ = *std::move(pattern);
   }
-  if (Status status = opened_.OpenTrace(); !status) return status;
-  const std::string& words = words_.reader.time;
-  Result<TimeSpan> span = ParseTimeSpan(words, opened_.recording(), opened_.clock());
-  if (!span) return Fail(span.error());
-  if (Status status = CheckSpan(opened_.recording(), opened_.clock(), *span, words_.reader);
-      !status)
-    return status;
-  if (Status status = opened_.OpenCode(); !status) return status;
-  opened_.PrepareStreams(!words.empty());
-  if (!words.empty()) in_span_.emplace(opened_.Flow(), SpanNeeds{.span = *span}, opened_.clock());
-  return opened_.ChooseThreads();
+  return CountingJob::Prepare();
 }
 
-Status LinesJob::Run(Output& output) {
-  opened_.AddKnownLosses();
-  CoverageRequest request = opened_.CoverageInput();
-  request.on_loss = [this](const DataLoss& loss) { opened_.losses().Add(loss); };
-  if (in_span_) {
-    request.flow.make_decoder = in_span_->Source().make_decoder;
-    request.check = {};  // the bytes of a part do not add up
-  }
-  const WorkProgress progress = opened_.ShowProgress("timeline", opened_.SelectedBytes());
+Status LinesJob::Count(const CoverageRequest& request, Output& output) {
   const Result<CoverageCounts> counts = CountCoverage(request);
   if (!counts) return Fail(counts.error());
   return Write(*counts, output);
@@ -79,9 +59,7 @@ Status LinesJob::Write(const CoverageCounts& counts, Output& output) {
 }
 
 Status LinesJob::JudgeResult() {
-  if (in_span_ && !in_span_->found_any())
-    return JudgeEmptySpan(opened_.recording(), opened_.clock(), in_span_->span(), words_.reader);
-  if (found_any_) return {};
+  if (found_any_ || !has_flow()) return CountingJob::JudgeResult();
   const bool is_part = !words_.reader.time.empty() || !opened_.options().selection.IsAll();
   const std::string none = fmt::format("{}: --function {}: no such function executed",
                                        opened_.InputName(), words_.function);

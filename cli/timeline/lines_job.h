@@ -6,29 +6,26 @@
 #include <utility>
 
 #include "base/name_pattern.h"
-#include "cli/reading/reading_job.h"
+#include "cli/reading/counting_job.h"
 #include "cli/timeline/timeline_options.h"
 #include "flowback/replay/coverage_counts.h"
-#include "replay/flow/flow_in_span.h"
 
 namespace flowback::cli {
 
-class LinesJob final : public ReadingJob {
+class LinesJob final : public CountingJob {
  public:
   LinesJob(const TimelineWords& words, Recording recording)
-      : ReadingJob(words.reader, std::move(recording)), words_(words) {}
+      : CountingJob("timeline", words.reader, std::move(recording)), words_(words) {}
 
  private:
   Status Prepare() override;
-  Status Run(Output& output) override;
-  bool MeetsAllLosses() const override { return true; }
+  Status Count(const CoverageRequest& request, Output& output) override;
   Status JudgeResult() override;
 
   Status Write(const CoverageCounts& counts, Output& output);
 
   const TimelineWords& words_;
   std::optional<NamePattern> pattern_;  // of functions to be shown
-  std::optional<FlowInSpan> in_span_;   // --time's
   bool found_any_ = false;
 };
 

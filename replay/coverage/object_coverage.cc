@@ -154,7 +154,7 @@ class Summer {
     for (uint32_t i = 0; i < functions.size(); ++i) parts[functions[i].whole].push_back(i);
     for (uint32_t i = 0; i < functions.size(); ++i) {
       if (functions[i].whole != i || !MayCount(functions[i])) continue;
-      IsWantedBySource(i) ? AddFunction(i, parts[i]) : AddInlinedLines(parts[i]);
+      IsWantedBySource(i) ? AddFunction(i, parts[i]) : AddInlinedLines(i, parts[i]);
     }
     KeepWantedBranches();
     AddLines();
@@ -188,13 +188,7 @@ class Summer {
     result.at = object_.begins[number];
     if (const StaticInstruction* first = code_.InstructionAt(function.begin))
       result.entries = object_.times[static_cast<size_t>(first - code_.instructions().data())];
-    lines_.clear();
-    for (const uint32_t part : parts) {
-      const StaticFunction& code = code_.functions()[part];
-      for (const StaticCodeBlock& block :
-           code_.blocks().subspan(code.first_block, code.block_count))
-        AddBlock(block, result);
-    }
+    AddBlocks(parts, result);
     result.state = ObjectCoverage::StateOfAll(result.shares.instructions.executed,
                                               result.shares.instructions.unknown != 0);
     result.shares.functions.Add(result.state);
@@ -206,19 +200,22 @@ class Summer {
 
   // The function's file was not chosen: only code that was inlined into it from a chosen file
   // counts, by lines and branches.
-  void AddInlinedLines(const std::vector<uint32_t>& parts) {
-    if (!choice_.source) return;
+  void AddInlinedLines(uint32_t number, const std::vector<uint32_t>& parts) {
+    if (!choice_.source || IsMarked(choice_.excludes_line, object_.begins[number])) return;
     FunctionCoverage unlisted;
+    AddBlocks(parts, unlisted);
+    object_.shares.branches.Add(unlisted.shares.branches);
+    all_lines_.insert(all_lines_.end(), lines_.begin(), lines_.end());
+  }
+
+  void AddBlocks(const std::vector<uint32_t>& parts, FunctionCoverage& result) {
     lines_.clear();
     for (const uint32_t part : parts) {
       const StaticFunction& code = code_.functions()[part];
-      if (IsMarked(choice_.excludes_line, object_.begins[code.whole])) return;
       for (const StaticCodeBlock& block :
            code_.blocks().subspan(code.first_block, code.block_count))
-        AddBlock(block, unlisted);
+        AddBlock(block, result);
     }
-    object_.shares.branches.Add(unlisted.shares.branches);
-    all_lines_.insert(all_lines_.end(), lines_.begin(), lines_.end());
   }
 
   void AddBlock(const StaticCodeBlock& block, FunctionCoverage& result) {

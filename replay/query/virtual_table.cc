@@ -139,6 +139,8 @@ constexpr sqlite3_module MakeModule() {
 }
 constexpr sqlite3_module kModule = MakeModule();
 
+}  // namespace
+
 std::string_view TypeWord(QueryColumn::Type type) {
   switch (type) {
     case QueryColumn::Type::kInteger:
@@ -150,8 +152,6 @@ std::string_view TypeWord(QueryColumn::Type type) {
   }
   return "";
 }
-
-}  // namespace
 
 Status AddVirtualTable(sqlite3& database, const QueryTable& table, QueryContext& context) {
   auto* const registered = new Registered{table, context};

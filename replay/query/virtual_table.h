@@ -3,6 +3,8 @@
 #pragma once
 
 #include <optional>
+#include <string>
+#include <string_view>
 
 #include "flowback/base/error.h"
 #include "replay/query/query_source.h"
@@ -21,6 +23,9 @@ struct QueryContext {
 
 // `context` must outlive the database. Errors: kSystem.
 Status AddVirtualTable(sqlite3& database, const QueryTable& table, QueryContext& context);
+
+// Returns SQL's word for the type: "INTEGER", "REAL", "TEXT".
+std::string_view TypeWord(QueryColumn::Type type);
 
 // Returns "CREATE TABLE name(column type, ...)".
 std::string SchemaOf(const QueryTable& table);

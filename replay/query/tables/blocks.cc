@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "flowback/replay/coverage_report.h"
+#include "replay/coverage/report/used_files.h"
 #include "replay/query/kept_rows.h"
 #include "replay/query/query_source.h"
 
@@ -119,8 +120,7 @@ Result<Coverage> Count(QuerySource& source) {
   Result<CoverageCounts> counts = CountCoverage(session.CoverageInput());
   if (!counts) return Fail(counts.error());
   ImageSearch search = session.options().search;
-  for (const ImageStatus& image : session.code().images())
-    if (image.usable) search.files.push_back(image.file);
+  for (const std::string& file : UsedFiles(session.code())) search.files.push_back(file);
   Coverage coverage;
   coverage.counts = std::make_unique<CoverageCounts>(*std::move(counts));
   coverage.report = CoverageReport::Of(

@@ -8,6 +8,7 @@
 #include "replay/query/kept_rows.h"
 #include "replay/query/query_source.h"
 #include "replay/timeline/kept_times.h"
+#include "replay/writers/locks/locks_view.h"
 
 namespace flowback {
 namespace {
@@ -66,20 +67,6 @@ struct Row {
   const LockSite& site() const { return report->sites[wait->site]; }
 };
 
-std::string_view StateWord(WaitState state) {
-  switch (state) {
-    case WaitState::kWhole:
-      return "whole";
-    case WaitState::kBegunBefore:
-      return "begun-before";
-    case WaitState::kCutByEnd:
-      return "cut-by-end";
-    case WaitState::kLost:
-      return "lost";
-  }
-  return {};
-}
-
 QueryValue NameOf(const Row& row, uint32_t function) {
   if (function == CallPath::kNoFunction) return {};
   return TextValue(row.report->functions[function].name);
@@ -134,7 +121,7 @@ QueryValue Cell(const Row& row, size_t column) {
     case kSleeps:
       return NumberValue(wait.sleeps);
     case kState:
-      return StateWord(wait.state);
+      return Name(wait.state);
     case kForWork:
       return NumberValue(row.site().is_event ? 1 : 0);
     case kHolder:

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT
-#include "cli/coverage/counting_job.h"
+#include "cli/reading/counting_job.h"
 
-#include "cli/coverage/coverage_job.h"
 #include "cli/reading/time_words.h"
-#include "flowback/replay/coverage_counter.h"
 
 namespace flowback::cli {
 
@@ -29,12 +27,12 @@ Status CountingJob::Run(Output& output) {
     request.flow.make_decoder = in_span_->Source().make_decoder;
     request.check = {};  // the bytes of a part do not add up
   }
-  const WorkProgress progress = opened_.ShowProgress("coverage", opened_.SelectedBytes());
-  return report_.Count(opened_, request, output);
+  const WorkProgress progress = opened_.ShowProgress(work_, opened_.SelectedBytes());
+  return Count(request, output);
 }
 
 Status CountingJob::JudgeResult() {
-  if (!in_span_ || in_span_->found_any()) return {};
+  if (has_flow()) return {};
   return JudgeEmptySpan(opened_.recording(), opened_.clock(), in_span_->span(), opened_.options());
 }
 
