@@ -9,13 +9,15 @@ _FENCE = re.compile(r"^( *)```.*?^ *```\s*?$", re.M | re.S)
 _LITERAL = re.compile(r'"((?:[^"\\\n]|\\.)*)"(?:\s*"((?:[^"\\\n]|\\.)*)")*')
 _PART = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
 _ADD = re.compile(r"\b(?:add_option|add_flag|AddRepeatable|add_option_function)\s*(?:<\w+>)?\(")
+# Programs whose names are written in small letters may begin a sentence, too.
+_NAMES = r"(?:flowback|perf|gdb|gcc|gcov|clang|libipt|libffi|zstd|lcov|cJSON)\b"
 _ABBREVIATIONS = r"(?<!\be\.g\.)(?<!\bi\.e\.)(?<!\betc\.)(?<!\bcf\.)"
 
 
 def sentences(text):
     """A paragraph's sentences, each with its end."""
     text = re.sub(r"\s+", " ", text).strip()
-    for part in re.split(r"(?<=[.!?])" + _ABBREVIATIONS + r"[)\"*]*\s+(?=[(`\"*]?[A-Z`])", text):
+    for part in re.split(r"(?<=[.!?])" + _ABBREVIATIONS + rf"[)\"*]*\s+(?=[(`\"*]?(?:[A-Z`]|{_NAMES}))", text):
         part = part.strip().lstrip("*_([").strip()
         if part:
             yield part

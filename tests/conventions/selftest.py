@@ -240,6 +240,8 @@ class Checks(unittest.TestCase):
         self.assertEqual("", self.findings(words, {"a.h": "// Of a thread.\n"}, {**none, "comments": 1}))
         self.assertEqual(list(prose.sentences("See e.g. This. (Then that.) `x` ends.")),
                          ["See e.g. This.", "Then that.", "`x` ends."])
+        self.assertEqual(list(prose.sentences("Nothing is lost. flowback says so.")),
+                         ["Nothing is lost.", "flowback says so."])
 
 
 if __name__ == "__main__":
