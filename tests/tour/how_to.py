@@ -38,7 +38,7 @@ RECORDED = {"never-ran.md": "orders", "offline.md": "server"}
 
 def blocks(page):
     """[[command]] of the page: indented blocks, without their comments. Fenced blocks are code or sessions."""
-    page = re.sub(r"^```.*?^```$", "", page, flags=re.M | re.S)
+    page = re.sub(r"^( *)```.*?^\1```$", "", page, flags=re.M | re.S)
     found = re.findall(r"(?<=\n\n)((?: {4,}\S.*\n)+)", page)
     return [[re.sub(r"\s+# .*", "", line.strip()) for line in block.splitlines()] for block in found]
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Stands for the reader's program in docs/how-to/: a server whose every fiftieth request is slow. It also compiles as
-// C++. server [WORDS...] [--crash]
+// Stands for the reader's program in docs/how-to/: a server whose every fiftieth request is slow.
+// It also compiles as C++. server [WORDS...] [--crash]
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,8 +15,16 @@ static volatile unsigned sum;
 #ifdef __cplusplus
 extern "C" {
 #endif
-NOT_INLINED void flowback_region_begin(const char* name) { sum += (unsigned)name[0]; }
-NOT_INLINED void flowback_region_end(void) { sum += 1; }
+NOT_INLINED void flowback_region_entered(const char* name) { sum += (unsigned)name[0]; }
+NOT_INLINED void flowback_region_left(const char* name) { sum += (unsigned)name[1]; }
+NOT_INLINED void flowback_region_begin(const char* name) {
+  flowback_region_entered(name);
+  sum += 1;
+}
+NOT_INLINED void flowback_region_end(void) {
+  flowback_region_left("request");
+  sum += 1;
+}
 #ifdef __cplusplus
 }
 #endif
