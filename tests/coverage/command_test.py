@@ -371,12 +371,13 @@ void _start(void) {
         self.assertFalse(any(each.endswith("/ls") for each in objects), objects)
 
     def test_traces_are_thrown_away_while_the_command_runs(self):
-        # Each program sees how many recordings there are; of ever more programs ever as few.
+        # Each program sees how many recordings there are. At most 64 wait to be counted (replay/coverage/process_queue.h),
+        # which happens on a busy machine. Of 121 programs, fewer than 75 are there at once.
         script = "i=0; while [ $i -lt 60 ]; do ls -d $TMPDIR/*/[0-9]* | wc -l; i=$((i+1)); done"
         seen = [int(word) for word in self.cover("--object", "ls", "--", "sh", "-c", script).stdout.split()
                 if word.isdigit()]
         self.assertGreaterEqual(len(seen), 60)
-        self.assertLess(max(seen[:60]), 60)
+        self.assertLess(max(seen[:60]), 75)
         self.assertGreater(max(seen[:60]), 0)
 
     def test_code_of_programs_that_are_gone(self):
