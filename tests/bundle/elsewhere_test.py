@@ -116,7 +116,7 @@ class Elsewhere(unittest.TestCase):
         self.assertIn("bundle of long.data by flowback", text)
         for name in names:
             self.assertIn(name, text)
-        # As many files and bytes as `pack` told of, the manifest, the index.
+        # As many files and bytes as `pack` reported, and the manifest and the index.
         self.assertEqual(len(names), int(re.search(r"has (\d+) files", self.packed)[1]) + 2)
 
     def test_gdb_opens_it(self):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Who may include whom: ARCHITECTURE.md's arrows, and one door for each third party."""
+"""Checks includes: ARCHITECTURE.md's arrows, and one door for each third party."""
 
 import os
 import re
@@ -27,9 +27,9 @@ ROOMS = {
         ],
         _FIRST + ["instruction"],
     ),
-    # What flow is, whatever hardware told it.
+    # Describes flow, of any hardware.
     "flow": (["decode/flow/"], _FIRST + ["instruction", "code"]),
-    # What is asked of trace and flow, of whatever hardware.
+    # Requests about trace and flow, of any hardware.
     "decode": (["decode/", "include/flowback/decode/"], _FIRST + _CODE),
     "schedule": (["decode/schedule/"], _FIRST + _CODE + ["decode"]),
     # A source of trace each. Only their own folders know the hardware.
@@ -42,7 +42,7 @@ ROOMS = {
     # Linked into programs that record themselves.
     "self": (["capture/self/", "include/flowback/self.h", "include/flowback/self_region.h"], _FIRST + ["capture"]),
     "replay": (["replay/", "include/flowback/replay/"], _FIRST + _CODE + ["decode"]),
-    # Values along a flow, whoever tells the flow.
+    # Values along a flow, from any source of flow.
     "values": (["replay/values/"], _FIRST + ["instruction"]),
     # The library's front door opens a recording and hands out everything below it.
     "session": (

@@ -10,7 +10,7 @@ import sys
 
 
 def findings(tests, longest):
-    """Of ctest's list of tests, those without a limit or with one beyond `longest` seconds."""
+    """Yields the tests of ctest's list without a limit, or with one beyond `longest` seconds."""
     if not tests:
         yield "ctest finds no tests"
     for test in tests:

@@ -139,7 +139,7 @@ int main(int argc, char** argv) {
   return 0;
 }
 """
-# Of the program's lines: of the switch.
+# The program's lines, and those of its switch.
 LINES = PROGRAM.splitlines()
 SWITCH = {i + 1 for i, text in enumerate(LINES) if "switch (" in text or "case " in text or "default:" in text}
 
@@ -185,7 +185,7 @@ class Gcov(unittest.TestCase):
         self.assertLessEqual(len(different), 0.02 * len(theirs))
 
     def test_lines_of_optimised_code(self):
-        """Of what the compiler left, as gcov counts it without optimisation: lines are split and moved, so not all
+        """Compares the lines that the compiler left with gcov's without optimisation: they are split and moved, so not all
         counts can be the same; without the line table's word on where a line begins it were 74 and 64 %."""
         theirs = {each["line_number"]: each["count"] for each in self.gcov["lines"]}
         for option, least in (("-O1", 0.8), ("-O2", 0.72)):

@@ -26,7 +26,7 @@ def marked(mark):
 
 
 class Report:
-    """What `coverage --json` tells of the program."""
+    """The output of `coverage --json` about the program."""
 
     def __init__(self, done):
         self.problems = done.stderr

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """moved_text_test.py FLOWBACK CC PROGRAM: the text of a program that it moved into memory without a file, at the same
-addresses, is the program's: coverage, symbols and profiles. Where its bytes are others it is not, and then it is not
-known what of the file ran there."""
+addresses, is the program's: coverage, symbols and profiles. If its bytes differ it is not, and nobody knows which
+code of the file ran there."""
 
 import json
 import os

@@ -59,7 +59,7 @@ class Crashes(unittest.TestCase):
         told = self.crash(path)
         kind, signal = DEATHS[how]
         self.assertEqual(told["signal"], signal)
-        # Where no core dump tells the address, it may not be known.
+        # Without a core dump the address may not be known.
         is_known = told["has_core"] or told["kind"] != "access"
         self.assertEqual(told["kind"], kind if is_known else "access", told["sentence"])
         # Which instruction of a function comes to the end of the stack depends on the compiler.
@@ -153,7 +153,7 @@ class Crashes(unittest.TestCase):
             self.assertTrue(listed[stored["number"]].startswith(stored["place"]["address"][2:] + " mov"))
 
     def test_a_deadlock(self):
-        """Two threads that wait for each other's mutex, whose addresses their calls tell."""
+        """Two threads that wait for each other's mutex; their calls show the addresses."""
         for build in PROGRAMS:
             told = self.crash(self.record(build, "deadlock"))
             self.assertEqual(told["signal"], "SIGQUIT")
@@ -174,7 +174,7 @@ class Crashes(unittest.TestCase):
                 self.assertRegex(json.loads(said)["sentences"][0], f"Deadlock: .* dies {thread['tid']} waits for dies")
 
     def test_a_signal_that_was_sent(self):
-        """Nothing failed: no instruction may be blamed, and no access told of. The emulator's dumps do not have the
+        """Nothing failed: the report may blame no instruction and no access. The emulator's dumps do not have the
         sender."""
         for build in PROGRAMS:
             for how, name in (("sent", "SIGSEGV"), ("sent_store", "SIGSEGV"), ("sent_division", "SIGFPE")):
@@ -262,7 +262,7 @@ class Crashes(unittest.TestCase):
         self.assertEqual(told["depth"], len(told["threads"][0]["stack"]))
 
     def test_real_hardware(self):
-        """Recordings of Intel PT by perf, which notes no ends: the core dump tells of it."""
+        """Recordings of Intel PT by perf, which notes no ends: the core dump shows it."""
         shared = os.environ.get("FLOWBACK_SHARED") or os.path.join(os.path.dirname(SOURCE), "../../../../shared")
         folder = os.path.join(shared, "traces", "intel-pt", "hase-2018-04-04")
         if not os.path.isdir(folder):

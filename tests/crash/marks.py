@@ -8,7 +8,7 @@ import re
 
 
 class Marks:
-    """Of one or several sources."""
+    """The marks of one or several sources."""
 
     def __init__(self, *sources):
         self.found = {}

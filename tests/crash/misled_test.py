@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """`flowback crash` blames no innocent line: a program that dies of a value that a later, a wider or
-another writer stored than the obvious one, or in a way that looks like another. The marks in the program's source tell
+another writer stored than the obvious one, or in a way that looks like another. The marks in the program's source name
 the lines that may and may not be named.
 
   misled_test.py FLOWBACK PROGRAM SOURCE"""
@@ -45,7 +45,7 @@ class Misled(unittest.TestCase):
             with self.subTest(how):
                 told = self.crash(how)
                 self.assertEqual(told["signal"], "SIGSEGV")
-                # What gave the value ends in memory; where a store there is told of, it is the right one.
+                # The chain of the value ends in memory; if the report names a store there, it is the right one.
                 self.assertEqual(told["why"]["chain"][-1]["text"].split()[0], "mov")
                 self.assertNotIn(f"(misled.c:{MARKS.line('INNOCENT', how)})", told["sentence"])
                 stored = told["why"]["stored_by"]
@@ -62,7 +62,7 @@ class Misled(unittest.TestCase):
         self.assertIn(f"(misled.c:{MARKS.line('CAUSE', 'overrun')})", told["sentence"])
 
     def test_a_block_that_was_allocated_again(self):
-        """Who freed it before that has nothing to do with it."""
+        """An earlier free of the block is unrelated."""
         told = self.crash("again")
         self.assertEqual((told["signal"], told["kind"]), ("SIGABRT", "heap"), told["sentence"])
         self.assertNotIn("had freed", told["sentence"])

@@ -2,7 +2,7 @@
 """Run by gdb: dumps a program that QEMU emulates as gcore dumps a process, and lets it go on.
 
 QEMU waits for gdb at $STUB. The program runs until it gets SIGUSR2, or comes to the line $BREAK. $PID is its process.
-Registers are gdb's, memory and mappings /proc's: QEMU has the program's memory at the program's addresses. Of a thread
+Registers are gdb's, memory and mappings /proc's: QEMU has the program's memory at the program's addresses. For a thread
 that waits in a system call QEMU has what the program will see; the kernel keeps instead that the call is to be made
 again, and that is what gcore writes. Then the program gets $SIGNAL at once, if there is one. Else it runs on, until it
 gets SIGUSR2 again, and dies of SIGTERM."""

@@ -42,13 +42,13 @@ def check_progress(command, recording, source):
     client.body("setBreakpoints", source={"path": source},
                 breakpoints=[{"line": line, "hitCondition": "> 10000000"}])
     before = client.when()
-    # By the progress' name, once some of it has been told.
+    # By the progress' name, once some progress was reported.
     run = start_run(client, thread)
     begun = client.event("progressStart")
     assert begun["cancellable"] and begun["requestId"] == run, begun
     update = client.event("progressUpdate")
     assert update["progressId"] == begun["progressId"] and update["message"], update
-    # What is about another request or run ends nothing.
+    # A cancel of another request or run ends nothing.
     client.send("cancel", requestId=run + 1000)
     client.send("cancel", progressId="run-77")
     assert client.event("progressUpdate")["progressId"] == begun["progressId"]

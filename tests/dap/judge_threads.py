@@ -16,13 +16,13 @@ from dap_client import Client  # noqa: E402
 
 
 def number_of(client, thread):
-    """Of the instruction that a thread stands before, as the list of all threads tells it."""
+    """Returns the number of the instruction that a thread stands before, by the list of all threads."""
     told = client.body("evaluate", expression="who", context="repl")["result"]
     return int(re.search(rf"thread {thread} .*?#(\d+) of", told).group(1))
 
 
 def go(client, word):
-    """Tells where it went only if it moved: so by way of a moment that is no end."""
+    """The answer names the place only after a move, so this goes through a moment that is no end."""
     for moment in ("50%", word):
         client.run("evaluate", expression="goto " + moment, context="repl")
 

@@ -32,7 +32,7 @@ MADE = (("32-bit", "{cc} -m32", INT80, []), ("32-bit stacks", "{cc} -m32", INT80
 
 
 def made(flowback, compiler, folder):
-    """Of programs whose every call returns."""
+    """Programs in which every call returns."""
     for name, words, end, options in MADE:
         source = os.path.join(folder, "bare.c")
         with open(source, "w") as file:
@@ -83,7 +83,7 @@ def change(text):
 
 
 def listing(flowback, words, has_depths):
-    """Of the first thread: its number, and the lines of random_commands.py."""
+    """Returns the first thread's number, and the lines of random_commands.py."""
     done = subprocess.run([flowback, "decode", "--json", "--fields", "tid,ip,insn"] + words, capture_output=True,
                           text=True)
     first, lines, lost, depth = None, [], False, 0

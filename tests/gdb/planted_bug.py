@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The bug of samples/closed_twice.c, found by stepping backward as docs/how-to/step-backward.md tells: in gdb and as an editor does.
+"""The bug of samples/closed_twice.c, found by stepping backward as docs/how-to/step-backward.md shows: in gdb and as an editor does.
 
   planted_bug.py FLOWBACK PROGRAM SOURCE CLIENT_FOLDER"""
 

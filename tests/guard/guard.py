@@ -72,7 +72,7 @@ def loop(binaries, name):
 
 
 def text(binaries, kind):
-    """Of a long stream less those of its first part: what starting costs goes out."""
+    """Counts a long stream less its first part, which leaves out the cost of starting."""
     with tempfile.TemporaryDirectory() as folder:
         totals = []
         for count in ("100000", "500000"):

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """imaginary_test.py PROGRAM FLOWBACK RECORDINGS: a command that consists of new files and rows of tables does all that
-a command does. What it counts is what the listing of branches shows."""
+a command does. It counts the same as the listing of branches."""
 
 import json
 import os

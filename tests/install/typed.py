@@ -87,7 +87,7 @@ class Shell:
         os.write(self.terminal, text.encode())
 
     def wait(self, text, seconds=60):
-        """What was printed up to `text`, and it."""
+        """Returns the output up to and with `text`."""
         end = time.monotonic() + seconds
         while text not in self.seen:
             if not select.select([self.terminal], [], [], max(0, end - time.monotonic()))[0]:
@@ -99,7 +99,7 @@ class Shell:
     def words(self, typed):
         """The words of the line, after each TAB of it has been answered."""
         *parts, behind = typed.split("%")
-        # What is behind the cursor stands there before the first TAB.
+        # The text after the cursor stands there before the first TAB.
         self.send("flowback " + behind + "\x02" * len(behind))
         for part in parts:
             self.send(part + "\t")

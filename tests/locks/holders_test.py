@@ -32,7 +32,7 @@ class Holders(unittest.TestCase):
         return site, site["holders"][0], sum(times)
 
     def assertToldOfHolder(self, words):
-        """The text tells what the holder did where the flow proves that one thread alone held the lock.
+        """The text says what the holder did if the flow proves that one thread alone held the lock.
 
         On a busy machine another thread's release of the second mutex can overlap the begin of a wait for the first
         one; then the flow, without the locks' addresses, proves no more than that one of two threads held it.

@@ -55,7 +55,7 @@ class Instances(unittest.TestCase):
         self.assertTrue(on_heap.startswith("0x"), on_heap)
         heap = self.told["locks"][self.lock_at(int(self.recorded.lines[6]["address"], 16))]
         self.assertEqual((heap["file"], heap["symbol"]), (None, None))
-        # Which of the two threads was first, times tell only roughly.
+        # Times show only roughly which of the two threads was first.
         self.assertRegex("".join(heap["first_use"]["callers"]), "HoldSpin|WaitForSpin")
         self.assertIn("first used at instances.cc:", self.text)
 

@@ -25,7 +25,7 @@ ALSO_WAITING = {"pthread_join", "__pthread_clockjoin_ex", "join", "Fight", "__ll
 # Functions of the C library that enter the kernel only to sleep in futex.
 FUTEX_WAITS = ("__GI___lll_lock_wait", "__lll_lock_wait", "__futex_abstimed_wait_common", "__futex_lock_pi64",
                "__lll_lock_wait_private", "__pthread_mutex_lock_full")
-# What `locks` does not tell rightly yet, by kind of build: functions, and "other sites".
+# Wrong answers of `locks` that are known, by kind of build: functions, and "other sites".
 NOT_YET = {
     # Loops whose conditions are functions of their own, as no optimised code has.
     "unoptimised": {"await_announced", "lock_cas", "lock_cas_bare", "lock_spin_futex", "lock_ttas", "lock_ttas_bare",
@@ -159,7 +159,7 @@ class Judge(unittest.TestCase):
                 self.assertGreaterEqual(told["trips"], own["trips"], says)
             elif first["knows_trips"]:
                 self.assertIn(told["trips"], (own["trips"], own["trips"] + own["sleeps"]), says)
-        # Those that await are called from several places, and not all of these are sites: at some, no thread waits. How
+        # Functions that await are called from several places, and not all of these are sites: at some, no thread waits. How
         # often the rounds came to the lock that is inlined into them is not exact yet.
         if told["acquisitions"] is not None and not first["function"].startswith(("await_", "rounds_")):
             self.assertEqual(told["acquisitions"], own["acquisitions"], says)
@@ -171,12 +171,12 @@ class Judge(unittest.TestCase):
             self.assertGreaterEqual(told["sleeps"], own["waits"], says)
 
     def judge_holders(self, sites):
-        """Of two threads, the one holds the lock for which the other one waits."""
+        """One of two threads holds the lock for which the other one waits."""
         for site in sites:
             waits = {thread["tid"]: thread["waits"] for thread in site["threads"]}
             self.assertEqual(len(waits), 2)
             for holder in site["holders"]:
-                # A short wait may lie at one moment, as far as the trace tells.
+                # A short wait may lie at one moment, as far as the trace shows.
                 others = sum(waits.values()) - waits[holder["tid"]]
                 self.assertTrue(others / 2 <= holder["waits"] <= others, (holder, waits))
                 self.assertLessEqual(holder["certain"], holder["time"])
@@ -189,7 +189,7 @@ class Judge(unittest.TestCase):
         self.assertLessEqual(told["waiting_lo"], own["at_most_ns"], says)
         self.assertGreaterEqual(told["waiting_hi"], own["at_least_ns"], says)
         self.assertEqual(told["spinning"] + told["sleeping"], told["waiting"], says)
-        # On a busy machine a thread may be stopped between a moment and the packet that tells the time.
+        # On a busy machine a thread may be stopped between a moment and the packet with its time.
         self.assertLessEqual(told["max"], own["longest_ns"] + 50 * MILLISECOND, says)
 
 

@@ -101,7 +101,7 @@ class Deadlocks(WithFolder):
         for how in (("mutex", "exit"), ("mutex", "signal"), ("spin", "exit")):
             with self.subTest(how):
                 try:
-                    # Who holds a lock when a wait begins is certain where cycles tell the times well.
+                    # The holder at the begin of a wait is certain if cycles give exact times.
                     recorded = self.record(f"{PROGRAMS}/deadlock", *how, record=("--cyc",))
                     path, tids = recorded.path, recorded.lines[0]["tids"]
                 except subprocess.CalledProcessError as error:

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""timeline_test.py FLOWBACK CONTENDED RECORDINGS: `timeline --waits` and `export --waits` tell the same times as `locks`, and
+"""timeline_test.py FLOWBACK CONTENDED RECORDINGS: `timeline --waits` and `export --waits` have the same times as `locks`, and
 they are parts of the threads' time. CONTENDED is a program whose threads wait for each other, spinning and sleeping."""
 
 import collections

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What is true of a run of `contended`: what its threads counted themselves, and what other commands count."""
+"""The truth about a run of `contended`: what its threads counted themselves, and what other commands count."""
 
 import collections
 import json

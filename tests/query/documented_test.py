@@ -11,7 +11,7 @@ from asked import BRANCHES, PROJECT, THREADS
 with open(f"{PROJECT}/docs/how-to/query.md", encoding="utf-8") as page:
     QUERIES = re.findall(r"^## ([^\n]*)\n(?:[^#`\n][^\n]*\n)*```sql\n(.*?)```", page.read(), re.M | re.S)
 
-# What a query tells of branches.data: its first row has these values.
+# The first row of a query of branches.data has these values.
 TRUTH = {
     "Which functions executed most instructions themselves?": {"function": "Deep"},
     "What was each thread's time?": {"comm": "branches"},

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""judged_test.py PROGRAM PROJECT: the tables' totals are those that other commands tell."""
+"""judged_test.py PROGRAM PROJECT: the tables' totals are those of other commands."""
 
 import collections
 import json

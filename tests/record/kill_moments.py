@@ -8,7 +8,7 @@ Each time what was written must be readable by `flowback info`, `flowback decode
 (where perf is installed), a message must name whatever is missing, and in the end no process may be left.
 When the recorder dies, a program in the emulator goes on by itself, as under perf; a stepped one
 dies with it. When a process dies, the recording is complete, and its digests are those that the
-recorder had; but the recorder may have seen some more of the killed one than its trace tells, and
+recorder had; but the recorder may have seen some more of the killed one than its trace has, and
 then that is a loss in the recording. With the engine "events" there is no trace: what
 was written is read by `flowback info` and, once the recording has begun, by `perf script`.
 """

@@ -6,7 +6,7 @@ soak.py --bin BUILD/bin [--seconds N] [--seed S] [--jobs N]
 
 Runs the tests on generated and damaged streams (tests/differential, tests/judge) with seeds of their
 own: fast ways against slow ones, one thread against several, native against libipt by the tests'
-rules, what is told of damaged streams against what executed. The
+rules, the flow of damaged streams against what executed. The
 batches follow from --seed, which is printed. Status 1 at the first failure, with the stream's seed
 and the command that decodes it again.
 """

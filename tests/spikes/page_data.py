@@ -41,7 +41,7 @@ class Made:
 
 
 class Server(Made):
-    """Of spiky_server, with a cause of slowness."""
+    """A page of spiky_server, with a cause of slowness."""
 
     def __init__(self, flowback, server, folder, name, cause, *words):
         super().__init__(flowback, folder, name, server, "--cause", cause, "--truth", os.path.join(folder, name + ".truth"),

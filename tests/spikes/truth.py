@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What is true of a run of spiky_server: from its sources, from what it wrote, and from another command's listing."""
+"""The truth about a run of spiky_server: from its sources, from what it wrote, and from another command's listing."""
 
 import json
 import os

@@ -4,7 +4,7 @@
 valgrind's callgrind, on a program with more call paths than are kept, on python3 or on node.
 
 The commands are `timeline`, `decode --as summary --by function` and `branches --annotate`. The first two
-also tell the instructions of a function. They differ where the code has no function of its own for an
+also have the instructions of a function. They differ where the code has no function of its own for an
 instruction: `timeline` counts a linkage table's stub with the function that it leads to (docs/reference/output.md).
 """
 
@@ -168,7 +168,7 @@ class Agreement(unittest.TestCase):
         self.assertEqual(cut, self.timeline["threads"][0]["calls_without_path"])
 
     def test_callgrind(self):
-        """Of functions of the program's file; the C library is not the same one to both."""
+        """Functions of the program's file; the two have different C libraries."""
         callgrind.need_valgrind(f"what {WHAT} calls, against callgrind", self)
         own, calls, _ = callgrind.count(self.folder.name + "/out", *self.words, options=("--separate-threads=no",))
         own, calls = callgrind.by_name(own), callgrind.by_name(calls)
@@ -182,7 +182,7 @@ class Agreement(unittest.TestCase):
             for name, sums in ours.items():
                 self.assertEqual(sums[1], own[name], name)
             return
-        # What is looked up by an address, or by a random seed, is found in another order.
+        # Entries that are looked up by address, or by a random seed, are found in another order.
         self.assertGreater(len(ours), 300)
         self.assertLessEqual(len(differing), len(ours) // 20)
 

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """callgrind_programs_test.py FLOWBACK CXX WHAT: calls of each function, of real programs, as valgrind's
-callgrind counts them: a compressor, sqlite3 or python3. docs/reference/output.md tells why some differ.
+callgrind counts them: a compressor, sqlite3 or python3. docs/explanation/callgrind.md says why some differ.
 
-Only what is compared is the program's own: the C library and the dynamic linker are told of another
-processor and of other libraries under valgrind.
+Only the program's own code is compared: under valgrind the C library and the dynamic linker see another
+processor and other libraries.
 """
 
 import json
@@ -113,7 +113,7 @@ class Counts(unittest.TestCase):
         cls.folder.cleanup()
 
     def differing(self, names):
-        """Of the functions whose calls differ: {name: (ours, callgrind's)}."""
+        """Returns the functions whose calls differ: {name: (ours, callgrind's)}."""
         both = [name for name in self.calls if name in self.functions and re.match(names, name)]
         self.compared = len(both)
         return {name: (self.functions[name][0], self.calls[name])
@@ -132,7 +132,7 @@ class Counts(unittest.TestCase):
 
     @unittest.skipUnless(WHAT == "sqlite3", "of sqlite3")
     def test_sqlite3(self):
-        """Of sqlite3's functions one calls itself at its end, which is a jump to its own begin."""
+        """One of sqlite3's functions calls itself at its end, which is a jump to its own begin."""
         differing = self.differing("sqlite3")
         self.assertGreater(self.compared, 500)
         ours, theirs = differing.pop("sqlite3WhereSplit", (0, 0))
@@ -141,7 +141,7 @@ class Counts(unittest.TestCase):
 
     @unittest.skipUnless(WHAT == "python3", "of python3")
     def test_python3(self):
-        """What is looked up by an address is found in another order, so that a few differ a little."""
+        """Entries that are looked up by address are found in another order, so a few differ a little."""
         differing = self.differing("_?Py")
         self.assertGreater(self.compared, 300)
         self.assertLessEqual(len(differing), self.compared // 20)

@@ -3,11 +3,11 @@
 """callgrind_test.py FLOWBACK CXX: calls of each function, and its own and its paths' instructions, as
 valgrind's callgrind counts them, of one program on one input.
 
-Of the program's own functions only. The C library is not the same one to both: under valgrind it is
-told of another processor, so that it takes other functions, and its allocator is valgrind's loader's.
-Callgrind joins recursive calls unless it is told to separate them; the program's recursion is compared
+Compares the program's own functions only. The C library differs: under valgrind it sees another
+processor, so it takes other functions, and its allocator is valgrind's loader's.
+Callgrind joins recursive calls unless an option separates them; the program's recursion is compared
 by function. The stubs of the program's procedure linkage table are the callee's to us; callgrind adds
-them to the caller unless told not to skip them, and then has them apart.
+them to the caller, or has them apart with an option.
 """
 
 import json
@@ -119,7 +119,7 @@ class Counts(unittest.TestCase):
             self.assertEqual(self.functions[name]["self_instructions"], self.own[name], name)
 
     def test_instructions_by_call_path(self):
-        """Of each caller and callee, with all that is called in turn, where that is all the program's."""
+        """Compares each caller and callee with all that is called in turn, if that is all the program's."""
         names = [f["name"] for f in self.timeline["functions"]]
         paths = self.timeline["paths"]
         name = lambda path: None if path["function"] is None else names[path["function"]]

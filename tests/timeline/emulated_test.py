@@ -59,7 +59,7 @@ class Emulated(unittest.TestCase):
             self.assertTrue(all(one["cycles"] is None for one in timeline["paths"]))
 
     def first_function(self, *words):
-        """Of the table by function."""
+        """Checks the table by function."""
         lines = self.tell("timeline", "flow", *words).splitlines()
         row = lines[lines.index("by function") + 2].split()
         return row[0], row[-1]

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""waiting_test.py FLOWBACK CXX: what is said of threads that wait until the end, and of one that ends."""
+"""waiting_test.py FLOWBACK CXX: the text about threads that wait until the end, and about one that ends."""
 
 import json
 import os
@@ -83,7 +83,7 @@ class Waiting(unittest.TestCase):
         self.assertGreater(2 * (call["end"] - call["begin"]), thread["end"] - thread["begin"])
 
     def test_one_that_ends(self):
-        """What it begins with never returns, but says nothing."""
+        """The first call never returns, but says nothing."""
         tid = [thread["tid"] for thread in self.timeline["threads"]
                if (thread["longest_call"] or {"instructions": 0})["instructions"] > 400000 and
                thread["tid"] != thread["pid"]]

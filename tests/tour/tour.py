@@ -150,7 +150,7 @@ class Tour:
 
 
 def shell_status(code):
-    """As a shell tells it, and flowback, where a signal ended the program."""
+    """The status that a shell, and flowback, has if a signal ended the program."""
     return code if code >= 0 else 128 - code
 
 

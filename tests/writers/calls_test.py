@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Formats that tell of each call: read back, they have the same calls, which lie within each other, and all
+"""Formats with each call: read back, they have the same calls, which lie within each other, and all
 instructions that executed.
 
   calls_test.py FLOWBACK PROGRAM PARTS... : a program whose threads go from stack to stack"""

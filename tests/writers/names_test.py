@@ -87,7 +87,7 @@ class Names(unittest.TestCase):
     def test_a_picture_and_a_database(self):
         picture = ElementTree.fromstring(self.export("flamegraph"))
         titles = picture.iter("{http://www.w3.org/2000/svg}title")
-        # What is too cheap to be seen is left out.
+        # Code that is too cheap to be seen is left out.
         shown = {title.text.split("\n")[0] for title in titles}
         for name in shown:
             self.assertLess(len(name), LIMIT)
