@@ -373,6 +373,11 @@ bool OneThread(std::span<const ThreadStay> stays) {
       stays, [&](const ThreadStay& stay) { return SameThread(stay, stays.front()); });
 }
 
+// As in a stream of one thread's.
+bool IsWhole(const ThreadStay& stay) {
+  return stay.begin_bound == Bound::kOpen && stay.end_bound == Bound::kOpen;
+}
+
 }  // namespace
 
 StayChanges FindStayChanges(const Stream& stream, const TraceSource& source,
@@ -380,7 +385,7 @@ StayChanges FindStayChanges(const Stream& stream, const TraceSource& source,
   if (schedule.stays.empty()) return WithoutChoice(&schedule.nobody);
   const StayChanges one = WithoutChoice(&schedule.stays.front());
   const bool one_thread = OneThread(schedule.stays);
-  if (one_thread && schedule.alone) return one;
+  if (one_thread && (schedule.alone || IsWhole(schedule.stays.front()))) return one;
   Matcher matcher(schedule.stays, nullptr, nullptr);
   const bool timed = time.known() && source.VisitPauses(stream, time, [&](const Pause& pause) {
     return matcher.Take(pause);
