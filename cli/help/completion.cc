@@ -65,7 +65,7 @@ int Print(const std::vector<std::string>& names) {
   return kDone;
 }
 
-// Reading a pipe would take its data from whom it is for, or wait for ever.
+// Reading a pipe would take its real reader's data, or block.
 bool CanBeReadTwice(const std::string& path) {
   std::error_code ignored;
   const auto kind = std::filesystem::status(path, ignored).type();

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "cli/command.h"
+#include "cli/help/page_text.h"
 #include "cli/help/topics.h"
 #include "cli/options/arguments.h"
 #include "cli/text/output.h"
@@ -40,6 +41,7 @@ std::string AllText() {
   for (const Topic& topic : Topics())
     text += fmt::format("  {:<9} {}\n", topic.name, topic.summary);
   return text +
+         "\n`flowback help output COMMAND` describes the output of one command.\n"
          "\nExit status: 0 done; 1 failed; 2 wrong usage; 3 no such hardware; 4 no permission;\n"
          "5 device busy; 6 finished with losses and 7 an image is missing (both under --strict);\n"
          "8 input unreadable.\n";
@@ -57,6 +59,31 @@ Error NothingToHelpWith(std::string_view name) {
   return Error(ErrorCode::kUsage,
                fmt::format("no command '{}'{}, and no topic", name, DidYouMean(name, known)))
       .Remedy("flowback help");
+}
+
+Error HasNoPages(std::string_view command) {
+  return Error(ErrorCode::kUsage,
+               fmt::format("'{}' is a command, and only topics have pages", command))
+      .Remedy(fmt::format("flowback help output {}", command));
+}
+
+// All pages of a topic, or the one that `section` names.
+int PrintTopic(const Topic& topic, const std::string& section) {
+  if (!section.empty()) {
+    const TopicPage* const page = FindPage(topic, section);
+    if (page != nullptr) return Print(PageText(*page, Topics()));
+    std::vector<std::string> known;
+    for (const TopicPage& one : topic.pages)
+      known.emplace_back(one.name.substr(one.name.rfind('/') + 1));
+    return Report(
+        Error(ErrorCode::kUsage, fmt::format("the topic '{}' has no page '{}'{}", topic.name,
+                                             section, DidYouMean(section, known)))
+            .Remedy(fmt::format("flowback help {}, or a page of it: {}", topic.name,
+                                fmt::join(known, ", "))));
+  }
+  std::string text;
+  for (const TopicPage& page : topic.pages) text += PageText(page, Topics()) + '\n';
+  return Print(text);
 }
 
 // Every text of the tables that people read, one a line, for reviewers.
@@ -92,11 +119,14 @@ int RunHelp(const Arguments& arguments) {
   if (arguments == Arguments{"--texts"}) return PrintAllTexts();
   CLI::App app("Lists the commands, the options of one, or prints a topic.", "flowback help");
   std::string word;
+  std::string section;
   app.add_option("WORD", word, "Command or topic; without it, both are listed");
+  app.add_option("PAGE", section, "A page of the topic, as in `flowback help output decode`");
   if (const std::optional<int> status = Parse(app, arguments)) return *status;
   if (word.empty()) return Print(AllText());
-  if (const Command* command = FindCommand(word)) return command->run({"--help"});
-  if (const Topic* topic = FindTopic(word)) return Print(std::string(topic->text));
+  if (const Command* command = FindCommand(word))
+    return section.empty() ? command->run({"--help"}) : Report(HasNoPages(word));
+  if (const Topic* topic = FindTopic(word)) return PrintTopic(*topic, section);
   return Report(NothingToHelpWith(word));
 }
 

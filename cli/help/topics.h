@@ -7,10 +7,16 @@
 
 namespace flowback::cli {
 
+// One file of docs/.
+struct TopicPage {
+  std::string_view name;  // its place in docs/, without ".md": "reference/decode"
+  std::string_view text;  // Markdown
+};
+
 struct Topic {
   std::string_view name;
   std::string_view summary;
-  std::string_view text;  // Markdown
+  std::span<const TopicPage> pages;  // at least one
 };
 
 std::span<const Topic> Topics();

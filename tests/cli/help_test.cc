@@ -61,6 +61,33 @@ TEST(Help, GroupsOptionsOfRecordByEngine) {
   EXPECT_FALSE(RunFlowback({"record", "--help"}).out.contains("--psb-period"));
 }
 
+TEST(Help, PrintsOnePageOfATopic) {
+  const ProgramResult decode = RunFlowback({"help", "output", "decode"});
+  EXPECT_EQ(decode.status, 0);
+  EXPECT_TRUE(decode.out.starts_with("# `decode`\n")) << decode.out.substr(0, 100);
+  EXPECT_FALSE(decode.out.contains("# `timeline`"));
+  // A command without a page of its own is in a heading of another one.
+  EXPECT_TRUE(RunFlowback({"help", "output", "merge"}).out.contains("## `merge`"));
+  const ProgramResult whole = RunFlowback({"help", "output"});
+  EXPECT_TRUE(whole.out.contains(decode.out));
+  const ProgramResult unknown = RunFlowback({"help", "output", "decide"});
+  EXPECT_EQ(unknown.status, 2);
+  EXPECT_TRUE(unknown.err.contains("decode")) << unknown.err;
+}
+
+TEST(Help, TopicsHaveNoLinkThatATerminalCannotFollow) {
+  const std::string all = RunFlowback({"help"}).out;
+  size_t topics = 0;
+  for (size_t at = all.find("Topics of"); (at = all.find("\n  ", at)) != std::string::npos; ++at) {
+    const std::string name = all.substr(at + 3, all.find(' ', at + 3) - at - 3);
+    const std::string text = RunFlowback({"help", name}).out;
+    EXPECT_FALSE(text.contains(".md)]") || text.contains("](")) << name;
+    ++topics;
+  }
+  EXPECT_GE(topics, 15u) << all;
+  EXPECT_TRUE(RunFlowback({"help", "output"}).out.contains("(flowback help time)"));
+}
+
 TEST(Help, ListsEveryTextForReview) {
   const ProgramResult texts = RunFlowback({"help", "--texts"});
   EXPECT_EQ(texts.status, 0);
