@@ -13,9 +13,9 @@ namespace flowback {
 namespace {
 
 // Sums up what it hands on: all but the blocks.
-class TotalsAhead final : public SummedFlow {
+class TotalsWithEvents final : public SummedFlow {
  public:
-  explicit TotalsAhead(ExecutionConsumer& events) : events_(events) {}
+  explicit TotalsWithEvents(ExecutionConsumer& events) : events_(events) {}
 
   void OnEvent(const TraceEvent& event) override {
     SummedFlow::OnEvent(event);
@@ -38,7 +38,7 @@ class Counts final : public SummedFlow {
 
   void OnBlock(const BlockRun& run) override {
     EnterStay(run.stay);
-    OfCode& of_code = codes_[{run.space, run.mode}];
+    CodeCounts& of_code = codes_[{run.space, run.mode}];
     Use& use = of_code.uses[{run.address, run.lengths.size(), run.exit}];
     if (use.use.times++ == 0) use.Set(run);
     const bool left = run.exit == BlockExit::kTaken || run.exit == BlockExit::kStopped;
@@ -48,7 +48,7 @@ class Counts final : public SummedFlow {
   }
   void OnBlocks(const BlockBatch& batch) override {
     EnterStay(batch.stay);
-    OfTable& of_table = tables_[batch.table];
+    TableCounts& of_table = tables_[batch.table];
     of_table.times.resize(2 * batch.table->size());
     for (BlockRuns runs(batch); runs.Next();) {
       const BlockStep step = runs.step();
@@ -90,7 +90,7 @@ class Counts final : public SummedFlow {
                    .last = run.last};
     }
   };
-  struct OfCode {
+  struct CodeCounts {
     std::map<std::tuple<uint64_t, size_t, BlockExit>, Use> uses;
     Targets targets;
 
@@ -101,7 +101,7 @@ class Counts final : public SummedFlow {
       consumer.OnCounts(stay, counts);
     }
   };
-  struct OfTable {
+  struct TableCounts {
     std::vector<uint64_t> times;  // by BlockStep::value
     std::vector<BlockStep> touched;
     Targets targets;
@@ -127,8 +127,8 @@ class Counts final : public SummedFlow {
 
   BlockCountConsumer& consumer_;
   const ThreadStay* counted_ = nullptr;  // whose the counts are
-  std::map<Code, OfCode> codes_;
-  std::map<const BlockTable*, OfTable> tables_;
+  std::map<Code, CodeCounts> codes_;
+  std::map<const BlockTable*, TableCounts> tables_;
 };
 
 }  // namespace
@@ -148,7 +148,7 @@ Result<FlowSummary> Decoder::Summarize(const DecodeInput& input) {
 Result<FlowSummary> Decoder::SummarizeTimed(const DecodeInput& input, ExecutionConsumer& events) {
   DecodeInput timed = input;
   timed.times = timed.blocks = true;
-  TotalsAhead totals(events);
+  TotalsWithEvents totals(events);
   const Result<ByteAccount> account = Decode(timed, totals);
   if (!account) return Fail(account.error());
   return totals.Take(*account);

@@ -121,8 +121,8 @@ class BundleWalk {
     if (!IsMemberName(member.name))
       return Fail(Refused("has a member named '" + member.name + "', which no bundle has"));
     if (member.size > most_)
-      return Fail(Refused("its member '" + member.name + "' is said to have " +
-                          std::to_string(member.size) + " bytes, more than a bundle of its size"));
+      return Fail(Refused("its member '" + member.name + "' claims " + std::to_string(member.size) +
+                          " bytes, more than a bundle of its size"));
     if (names_.size() >= kMostMembers)
       return Fail(Refused("has more than " + std::to_string(kMostMembers) + " members"));
     name_bytes_ += member.name.size();

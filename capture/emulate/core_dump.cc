@@ -66,7 +66,7 @@ bool CoreDump::IsDump(const char* path, int flags) {
 std::string CoreDump::PathFor(int signal) const {
   record::CoreFacts facts = facts_;
   facts.signal = signal;
-  // What takes the dumps of this system takes no file.
+  // This system pipes dumps to a program, which accepts no file.
   const std::string name = pattern_.is_pipe() ? "core." + std::to_string(facts.pid)
                                               : record::CoreFileName(pattern_, facts);
   return name.starts_with('/') || folder_.empty() ? name : folder_ + '/' + name;

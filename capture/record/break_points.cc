@@ -27,7 +27,7 @@ uint64_t EnableFirst(size_t count) {
   return bits;
 }
 
-[[gnu::noinline]] void ComeHere() { asm volatile("" ::: "memory"); }
+[[gnu::noinline]] void BreakpointTarget() { asm volatile("" ::: "memory"); }
 
 // A child that waits to be let go, and then comes here.
 pid_t ForkTraced() {
@@ -35,7 +35,7 @@ pid_t ForkTraced() {
   if (child != 0) return child;
   if (ptrace(PTRACE_TRACEME, 0, nullptr, nullptr) == 0) {
     raise(SIGSTOP);
-    ComeHere();
+    BreakpointTarget();
   }
   _exit(0);
 }
@@ -68,7 +68,7 @@ bool BreakPointsWork() {
   const pid_t child = ForkTraced();
   if (child < 0) return false;
   const bool traced = WIFSTOPPED(WaitFor(child));
-  const auto place = reinterpret_cast<uint64_t>(&ComeHere);
+  const auto place = reinterpret_cast<uint64_t>(&BreakpointTarget);
   const bool works = traced && SetBreakPoints(child, {place}) && StopsAt(child, place);
   kill(child, SIGKILL);
   WaitFor(child);

@@ -30,7 +30,7 @@ constexpr unsigned kPerfmon = 38;  // bits of linux/capability.h
 constexpr unsigned kSysAdmin = 21;
 
 // "CapEff:\t0000004000000000"
-bool MayAnything(const kernel::SystemKernel& kernel) {
+bool IsPrivileged(const kernel::SystemKernel& kernel) {
   const std::string status = kernel.ReadFile("/proc/self/status").value_or("");
   const size_t at = status.find("CapEff:");
   if (at == std::string::npos) return false;
@@ -76,7 +76,7 @@ Reason ForbiddenByParanoid(const kernel::PlannedEvent& event, int64_t paranoid, 
 std::optional<Reason> Forbidden(const kernel::PlannedEvent& event, bool of_cpu,
                                 const kernel::SystemKernel& kernel) {
   const auto paranoid = ReadNumber(kernel, kParanoid);
-  const bool privileged = MayAnything(kernel);
+  const bool privileged = IsPrivileged(kernel);
   const std::string lockdown = ReadLine(kernel, kLockdown).value_or("");
   if (IsFiltered(kernel))
     return Reason{"a seccomp filter is set, as containers have it",

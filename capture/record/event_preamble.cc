@@ -171,7 +171,7 @@ Status TellTraceInfo(const EventSet& events, const PlannedEvent& trace, bool sna
   return file.Add(record.Done());
 }
 
-Status TellTimes(const perf_event_mmap_page& page, EventFile& file) {
+Status WriteTimeConversion(const perf_event_mmap_page& page, EventFile& file) {
   if (!page.cap_user_time_zero) return {};
   RecordBuffer record(kRecordTimeConv, 0);
   record.U64(page.time_shift);
@@ -275,7 +275,8 @@ namespace {
 
 Status TellEvents(const EventSet& events, const RecordOptions& options,
                   const kernel::SystemKernel& kernel, EventFile& file) {
-  if (Status told = TellTimes(events.buffers().front().ring.page(), file); !told) return told;
+  if (Status told = WriteTimeConversion(events.buffers().front().ring.page(), file); !told)
+    return told;
   if (Status told = TellIds(events, file); !told) return told;
   for (const PlannedEvent& event : events.plan())
     if (event.has_aux)

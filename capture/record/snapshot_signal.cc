@@ -20,7 +20,7 @@ SnapshotSignal::SnapshotSignal(bool wanted) : wanted_(wanted) {
   if (wanted_) pthread_sigmask(SIG_BLOCK, &set, &before_);
 }
 
-// To ignore a signal throws away what waits of it.
+// Setting SIG_IGN discards pending instances of the signal.
 SnapshotSignal::~SnapshotSignal() {
   if (!wanted_) return;
   struct sigaction action{};

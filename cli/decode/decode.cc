@@ -278,7 +278,7 @@ Status DecodeJob::Sum(Output& output) {
   return status;
 }
 
-// Their listings say so themselves; a sum has no place for it.
+// Listings print a line about samples; sums cannot, so this warns.
 void DecodeJob::WarnOfSamples() const {
   if (!opened_.source().samples() || kind_.make_printer != nullptr || ShowsPackets()) return;
   Warn(

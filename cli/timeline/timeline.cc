@@ -374,7 +374,7 @@ Status TimelineJob::FindTimeline(const TimelineOptions& options) {
   return {};
 }
 
-// When a loss was met is an estimate, which the two ways to the times do not make alike.
+// Kept and freshly decoded times may place a loss differently: kept ones are for flow without one.
 Status TimelineJob::LearnTimes() {
   if (times_) return {};
   auto known =

@@ -24,7 +24,7 @@ namespace {
 constexpr size_t kBlocksPerSlab = 512;
 // A section with fewer blocks has no file: decoding them takes no longer than opening one.
 constexpr size_t kFewBlocks = 128;
-// A file is written again when one in so many of the section's blocks is not in it yet.
+// A file is written again if it lacks one in kSmallPart of the section's blocks.
 constexpr size_t kSmallPart = 8;
 constexpr size_t kLengthsPerSlab = 16384;
 constexpr uint8_t kStoppingFlags = kFlagPtwrite | kFlagMovCr3 | kFlagVmEntry | kFlagVmPtrld;

@@ -17,7 +17,7 @@ constexpr uint64_t kUpperHalf = uint64_t{1} << 63;  // the kernel's addresses
 constexpr uint64_t kNever = ~uint64_t{0};
 
 // The records of one process, each by time.
-struct ToldProcess {
+struct ProcessRecords {
   std::vector<uint64_t> programs;  // when each began, also those of later processes of its number
   std::vector<const MmapRecord*> mappings;
   std::vector<const ForkRecord*> children;
@@ -28,18 +28,18 @@ struct ToldProcess {
   }
 };
 
-class Told {
+class RecordsByProcess {
  public:
-  explicit Told(const Recording& recording) {
+  explicit RecordsByProcess(const Recording& recording) {
     for (const SidebandRecord& record : recording.sideband) std::visit(*this, record);
-    for (auto& [pid, told] : processes_) {
-      std::ranges::sort(told.programs);
-      std::ranges::stable_sort(told.mappings, {}, &MmapRecord::time);
-      std::ranges::stable_sort(told.children, {}, &ForkRecord::time);
+    for (auto& [pid, records] : processes_) {
+      std::ranges::sort(records.programs);
+      std::ranges::stable_sort(records.mappings, {}, &MmapRecord::time);
+      std::ranges::stable_sort(records.children, {}, &ForkRecord::time);
     }
   }
-  const ToldProcess& operator[](int32_t pid) const {
-    static const ToldProcess kNothing;
+  const ProcessRecords& operator[](int32_t pid) const {
+    static const ProcessRecords kNothing;
     const auto found = processes_.find(pid);
     return found == processes_.end() ? kNothing : found->second;
   }
@@ -59,13 +59,13 @@ class Told {
   void operator()(const Other&) {}
 
  private:
-  std::map<int32_t, ToldProcess> processes_;
+  std::map<int32_t, ProcessRecords> processes_;
 };
 
 // A child has the code that its parent had, so what is not known of a parent is not known of its
 // children either. The result is sorted by pid, then by time.
 std::map<int32_t, std::vector<LostProgram>> WithChildren(const std::vector<LostProgram>& lost,
-                                                         const Told& told) {
+                                                         const RecordsByProcess& records) {
   const auto later = [](const LostProgram& a, const LostProgram& b) {
     return a.earliest > b.earliest;
   };
@@ -76,7 +76,7 @@ std::map<int32_t, std::vector<LostProgram>> WithChildren(const std::vector<LostP
   for (; !open.empty(); open.pop()) {
     const LostProgram one = open.top();
     all[one.pid].push_back(one);
-    const ToldProcess& process = told[one.pid];
+    const ProcessRecords& process = records[one.pid];
     const uint64_t end = process.NextProgram(one.earliest);
     if (!seen.emplace(one.pid, end).second)
       continue;  // this one, and so its children, have been gone through from an earlier time on
@@ -103,9 +103,9 @@ AddressSpace Unknown(const RecordingCode& code) {
 // Goes through a process's epochs once.
 class Rebuilder {
  public:
-  Rebuilder(const AddressSpaceHistory& old, const ToldProcess& told,
+  Rebuilder(const AddressSpaceHistory& old, const ProcessRecords& records,
             const std::vector<LostProgram>& lost, const AddressSpace& unknown)
-      : old_(old), told_(told), lost_(lost), unknown_(unknown) {
+      : old_(old), records_(records), lost_(lost), unknown_(unknown) {
     history_.key = old.key;
   }
 
@@ -132,7 +132,7 @@ class Rebuilder {
   void Begin(const LostProgram& lost) {
     known_ = unknown_;
     latest_ = lost.latest;
-    until_ = told_.NextProgram(lost.earliest);
+    until_ = records_.NextProgram(lost.earliest);
   }
   // The part from `begin` up to `end`, which may be empty.
   void Add(const Epoch& epoch, uint64_t begin, uint64_t end) {
@@ -151,7 +151,7 @@ class Rebuilder {
   }
   // What the records before `end` say about the program.
   void MapKnown(const AddressSpace& old, uint64_t end) {
-    const std::vector<const MmapRecord*>& mappings = told_.mappings;
+    const std::vector<const MmapRecord*>& mappings = records_.mappings;
     for (; mapped_ < mappings.size() && mappings[mapped_]->time < end; ++mapped_) {
       const MmapRecord& record = *mappings[mapped_];
       if (record.time <= latest_) continue;
@@ -161,7 +161,7 @@ class Rebuilder {
   }
 
   const AddressSpaceHistory& old_;
-  const ToldProcess& told_;
+  const ProcessRecords& records_;
   const std::vector<LostProgram>& lost_;
   const AddressSpace& unknown_;
   AddressSpaceHistory history_;
@@ -179,10 +179,11 @@ std::map<int32_t, RecordingCode::History> ForgetPrograms(const Recording& record
                                                          const std::vector<LostProgram>& lost) {
   std::map<int32_t, RecordingCode::History> histories;
   if (lost.empty()) return histories;
-  const Told told(recording);
+  const RecordsByProcess records(recording);
   const AddressSpace unknown = Unknown(code);
-  for (const auto& [pid, of_process] : WithChildren(lost, told))
-    histories.emplace(pid, Rebuilder(*code.OfProcess(pid), told[pid], of_process, unknown).Take());
+  for (const auto& [pid, of_process] : WithChildren(lost, records))
+    histories.emplace(pid,
+                      Rebuilder(*code.OfProcess(pid), records[pid], of_process, unknown).Take());
   return histories;
 }
 

@@ -19,9 +19,9 @@ constexpr uint64_t kNever = ~uint64_t{0};
 // Sources in the order of the guess when their next stretch began. They lie in blocks; each block
 // knows the earliest time at which one of its stretches may have ended, so a block that has no
 // stretch which ended in time is passed over in one step.
-class ByGuess {
+class SourcesByEstimate {
  public:
-  explicit ByGuess(const std::vector<StretchSource>& sources) : sources_(sources) {}
+  explicit SourcesByEstimate(const std::vector<StretchSource>& sources) : sources_(sources) {}
 
   // REQUIRES: the source is not in here, and not done.
   void Add(size_t source) {
@@ -116,7 +116,7 @@ class ByGuess {
 
 class Merge {
  public:
-  explicit Merge(std::vector<StretchSource>& sources) : sources_(sources), by_guess_(sources) {}
+  explicit Merge(std::vector<StretchSource>& sources) : sources_(sources), by_estimate_(sources) {}
 
   std::vector<StretchPart> Run() {
     size_t left = 0;
@@ -135,7 +135,7 @@ class Merge {
   void Leave(size_t source) {
     if (sources_[source].done()) return;
     by_latest_.emplace(sources_[source].head().begin_hi, source);
-    by_guess_.Add(source);
+    by_estimate_.Add(source);
   }
 
   void Move() {
@@ -145,9 +145,9 @@ class Merge {
     if (parts_.empty() || parts_.back().source != current_)
       parts_.push_back({.source = current_, .first = next, .end = next});
     by_latest_.erase({sources_[current_].head().begin_hi, current_});
-    by_guess_.Remove(current_);
+    by_estimate_.Remove(current_);
     latest_of_others_ = by_latest_.empty() ? kNever : by_latest_.begin()->first;
-    guess_of_others_ = by_guess_.First();
+    guess_of_others_ = by_estimate_.First();
   }
 
   // Whether the thread goes on where it is.
@@ -162,7 +162,7 @@ class Merge {
   size_t Choose() const {
     const auto [latest, soonest] = *by_latest_.begin();
     const auto second = std::next(by_latest_.begin());
-    const size_t best = by_guess_.FirstThatEnds(latest);
+    const size_t best = by_estimate_.FirstThatEnds(latest);
     const Stretch& head = sources_[soonest].head();
     const bool may_be_next = second == by_latest_.end() || head.end_lo <= second->first;
     // Where no stretch may be the next one, the clocks of two CPUs contradict each other.
@@ -177,7 +177,7 @@ class Merge {
   size_t current_ = 0;
   // The sources' next stretches, except the one that the thread is on.
   std::set<std::pair<uint64_t, size_t>> by_latest_;  // begin_hi
-  ByGuess by_guess_;
+  SourcesByEstimate by_estimate_;
   uint64_t latest_of_others_ = 0;
   uint64_t guess_of_others_ = 0;
 };

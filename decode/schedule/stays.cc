@@ -56,7 +56,7 @@ class Processes {
   std::unordered_map<int32_t, std::vector<Known>> known_;  // by thread, in time order
 };
 
-void MakeNobodys(ThreadStay& stay) {
+void MarkUnattributed(ThreadStay& stay) {
   if (stay.tid >= 0) stay.first_tid = stay.tid;
   stay.tid = -1;
 }
@@ -137,7 +137,7 @@ void StaysOfCpus::EndUnseen(Cpu& cpu, const SidebandBase& who, int32_t previous)
   last.end_bound = named || cpu.exit != 0 ? Bound::kKnown : Bound::kHinted;
   if (last.end_bound == Bound::kKnown) return;
   if (last.pid != who.pid) last.pid = -1;
-  MakeNobodys(last);
+  MarkUnattributed(last);
 }
 
 // The start of the trace and the switch have a record each.
@@ -223,7 +223,7 @@ void StaysOfCpus::DropUnprovenStarts(const std::vector<SidebandRecord>& records)
     if (fork != nullptr) threads.insert(fork->parent_tid);
   }
   if (threads.size() < 2) return;
-  for (Cpu& cpu : cpus_) std::ranges::for_each(cpu.stays, MakeNobodys);
+  for (Cpu& cpu : cpus_) std::ranges::for_each(cpu.stays, MarkUnattributed);
 }
 
 // Finds threads that the records have on two CPUs at once.
@@ -248,7 +248,7 @@ void StaysOfCpus::DropImpossible() {
     }
     if (before == nullptr || before->tid != stay->tid || before->end < stay->end) before = stay;
   }
-  for (ThreadStay* stay : wrong) MakeNobodys(*stay);
+  for (ThreadStay* stay : wrong) MarkUnattributed(*stay);
 }
 
 }  // namespace flowback
