@@ -4,11 +4,18 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "flowback/replay/coverage_report.h"
 #include "replay/coverage/report/instruction_lines.h"
 
 namespace flowback {
+
+struct CoverageView;  // flowback/writers.h
+
+// Returns the sentences that the summary begins with: how much of the program was executed, and
+// what is not known.
+std::vector<std::string> CoverageSentences(const CoverageView& view);
 
 // Returns PercentNumber as text, such as "31.2 %". Returns "-" for an empty share.
 std::string PercentOf(const CoverageShare& share);

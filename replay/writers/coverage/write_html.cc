@@ -44,7 +44,7 @@ class HtmlWriter {
                                   ? "Coverage"
                                   : fmt::format("Coverage of {}", LastPart(main->counts->id.path));
     WritePage({.title = title,
-               .styles = {kCommonStyle, kListingStyle, kCoverageStyle},
+               .styles = {kCommonStyle, kListingStyle, kSharesStyle, kCoverageStyle},
                .scripts = {kThemeScript, kSearchScript, kCoverageScript},
                .write_body = [&] { WriteBody(title, main); },
                .write_data = {}},

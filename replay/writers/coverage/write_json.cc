@@ -8,6 +8,7 @@
 #include "flowback/writers.h"
 #include "replay/coverage/report/by_source.h"
 #include "replay/coverage/report/coverage_changes.h"
+#include "replay/coverage/report/report_lists.h"
 #include "replay/writers/coverage/coverage_words.h"
 #include "replay/writers/text/json.h"
 #include "replay/writers/writers.h"
@@ -52,6 +53,12 @@ class JsonWriter {
     head.Bool("emulated", view_.counts.emulated);
     head.Number("executed_instructions", view_.counts.instructions);
     AddShares(head, report_.shares);
+    const ObjectCoverage* const main = MainObject(report_);
+    if (main == nullptr)
+      head.Null("main");
+    else
+      head.Text("main", main->counts->id.path);
+    head.Raw("sentences", SentencesJson());
     head.End();
     for (const ObjectCoverage& object : report_.objects) WriteObject(object);
     for (const CoveredFile& file : BySource(report_)) WriteFile(file);
@@ -61,6 +68,15 @@ class JsonWriter {
   }
 
  private:
+  std::string SentencesJson() const {
+    std::string json;
+    for (const std::string& sentence : CoverageSentences(view_)) {
+      json += json.empty() ? '[' : ',';
+      AppendJsonString(json, sentence);
+    }
+    return json + "]";
+  }
+
   void WriteObject(const ObjectCoverage& object) {
     JsonLine line(sink_.buffer());
     const ObjectId& id = object.counts->id;

@@ -24,6 +24,22 @@ std::string PlaceWords(const CoverageReport& report, const SourceLine& at) {
   return fmt::format("{}:{}", Printable(LastPart(report.files[at.file])), at.line);
 }
 
+// Returns what was executed of the program, and its largest function that never was.
+std::string ProgramSentence(const CoverageReport& report, const ObjectCoverage& main) {
+  const CoverageShares& shares = main.shares;
+  std::string text =
+      fmt::format("{} executed {} of its functions ({})", Printable(LastPart(main.counts->id.path)),
+                  PercentOf(shares.functions), FractionOf(shares.functions));
+  if (shares.lines.total != 0) text += fmt::format(", {} of its lines", PercentOf(shares.lines));
+  text += fmt::format(" and {} of its branch directions", PercentOf(shares.branches));
+  std::vector<ReportedFunction> never = UnexecutedFunctions(report, &main);
+  SortFunctions(never, "size");
+  if (never.empty()) return text + "; every function was executed.";
+  return text + fmt::format("; the largest never {}: {} ({} bytes).",
+                            shares.instructions.unknown == 0 ? "executed" : "seen to execute",
+                            FunctionWords(never.front().code()), never.front().code().code_bytes);
+}
+
 class SummaryWriter {
  public:
   SummaryWriter(const CoverageView& view, std::string& out)
@@ -41,33 +57,7 @@ class SummaryWriter {
 
  private:
   void WriteSentences() {
-    if (main_ == nullptr) {
-      out_ += "Nothing of what was asked for was executed.\n";
-      return;
-    }
-    const CoverageShares& shares = main_->shares;
-    const std::string name = Printable(LastPart(main_->counts->id.path));
-    out_ += fmt::format("{} executed {} of its functions ({})", name, PercentOf(shares.functions),
-                        FractionOf(shares.functions));
-    if (shares.lines.total != 0) out_ += fmt::format(", {} of its lines", PercentOf(shares.lines));
-    out_ += fmt::format(" and {} of its branch directions", PercentOf(shares.branches));
-    std::vector<ReportedFunction> never = UnexecutedFunctions(report_, main_);
-    SortFunctions(never, "size");
-    if (never.empty()) {
-      out_ += "; every function was executed.\n";
-    } else {
-      out_ += fmt::format("; the largest never {}: {} ({} bytes).\n",
-                          shares.instructions.unknown == 0 ? "executed" : "seen to execute",
-                          FunctionWords(never.front().code()), never.front().code().code_bytes);
-    }
-    if (const uint64_t unknown = report_.shares.instructions.unknown; unknown != 0)
-      out_ += fmt::format(
-          "{}: of {} instructions ({} in all) it is not known whether they were executed.\n",
-          main_->counts->losses.contains(kSampledCause)
-              ? "Only samples were recorded, so counts are of these"
-              : "Trace was lost",
-          unknown, report_.shares.instructions.total);
-    if (view_.counts.emulated) out_ += "Recorded under emulation: counts are the program's own.\n";
+    for (const std::string& sentence : CoverageSentences(view_)) out_ += sentence + '\n';
   }
 
   void WriteObjects() {
@@ -253,6 +243,23 @@ class SummaryWriter {
 };
 
 }  // namespace
+
+std::vector<std::string> CoverageSentences(const CoverageView& view) {
+  const CoverageReport& report = view.report;
+  const ObjectCoverage* const main = MainObject(report);
+  if (main == nullptr) return {"Nothing of what was asked for was executed."};
+  std::vector<std::string> sentences = {ProgramSentence(report, *main)};
+  if (const uint64_t unknown = report.shares.instructions.unknown; unknown != 0)
+    sentences.push_back(fmt::format(
+        "{}: of {} instructions ({} in all) it is not known whether they were executed.",
+        main->counts->losses.contains(kSampledCause)
+            ? "Only samples were recorded, so counts are of these"
+            : "Trace was lost",
+        unknown, report.shares.instructions.total));
+  if (view.counts.emulated)
+    sentences.emplace_back("Recorded under emulation: counts are the program's own.");
+  return sentences;
+}
 
 void WriteCoverageSummary(const CoverageView& view, TextSink& sink) {
   SummaryWriter(view, sink.buffer()).Write();

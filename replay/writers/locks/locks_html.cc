@@ -55,7 +55,8 @@ void WriteData(const LocksView& view, TextSink& sink) {
 
 void WriteLocksHtml(const LocksView& view, TextSink& sink) {
   WritePage({.title = "flowback locks",
-             .styles = {kCommonStyle, kFiguresStyle, kTipStyle, kTimelineStyle, kLocksStyle},
+             .styles = {kCommonStyle, kFiguresStyle, kTipStyle, kClassesStyle, kTimelineStyle,
+                        kLocksStyle},
              .scripts = {kThemeScript, kNumbersScript, kTipScript, kSearchScript, kFiguresScript,
                          kZoomScript, kStripScript, kLocksScript},
              .write_body = [&] { sink.Write(kLocksBody); },

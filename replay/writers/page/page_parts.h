@@ -14,6 +14,8 @@ namespace flowback {
 
 extern const std::string_view kCommonStyle;   // colours, fonts, tables: of every page
 extern const std::string_view kListingStyle;  // lines of source and of instructions
+extern const std::string_view kClassesStyle;  // the colours of what threads did
+extern const std::string_view kSharesStyle;   // bars of executed and never executed code
 extern const std::string_view kFiguresStyle;  // a panel of names with values
 extern const std::string_view kFiguresScript;
 extern const std::string_view kTipStyle;  // words at the mouse

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "replay/writers/page/page_parts.h"
+#include "replay/writers/timeline/timeline_json_parts.h"
 #include "replay/writers/timeline/timeline_view.h"
 #include "replay/writers/timeline/timeline_waits.h"
 #include "replay/writers/writers.h"
@@ -29,7 +30,7 @@ class PageWriter {
 
   void Write() {
     WritePage({.title = "flowback timeline",
-               .styles = {kCommonStyle, kFiguresStyle, kTipStyle, kTimelineStyle},
+               .styles = {kCommonStyle, kFiguresStyle, kTipStyle, kClassesStyle, kTimelineStyle},
                .scripts = {kThemeScript, kNumbersScript, kTipScript, kSearchScript, kFiguresScript,
                            kZoomScript, kMinimapScript, kStripScript, kFlameScript,
                            kTimelineFiguresScript, kTimelineSumsScript, kTimelineFlameScript,
@@ -53,6 +54,7 @@ class PageWriter {
         "{{\"title\":{},\"ns\":{},\"emulated\":{},\"begin\":{},\"end\":{},\"moment\":\"{}\",\n",
         QuotedInScript(NameWords(view_.input, 200)), timeline.nanoseconds, timeline.emulated,
         timeline.begin, timeline.end, timeline.begin);
+    out() += fmt::format("\"times\":{},\n", TimesJson(timeline.times));
     const std::vector<std::string> said = Sentences(view_);
     Array("said", said.size(), [&](size_t i) { return QuotedInScript(said[i]); });
     out() += ",\n";

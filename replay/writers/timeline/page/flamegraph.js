@@ -1,7 +1,7 @@
 // The call paths of all threads as a flame graph: each call path as wide as its time, or as its instructions, below its
 // caller. Needs zoom.js, flame.js and tip.js. `data.paths` has columns: parent, fn, time, instructions, calls; the first
-// path is the threads themselves.
-function flameGraph(canvas, { data, colorsOf, measures, chosen }) {
+// path is the threads themselves. `wheel_needs` is as zoom.js has it.
+function flameGraph(canvas, { data, colorsOf, measures, chosen, wheel_needs }) {
   const ROW = 18, { parent, fn } = data.paths;
   const functions = data.functions.concat([{ name: 'all threads' }, { name: '(in no known call)' }]);
   let by = measures[0], calls = null, rows = [], view = null;
@@ -52,7 +52,7 @@ function flameGraph(canvas, { data, colorsOf, measures, chosen }) {
   }
   layOut();
   view = zoomable(canvas, {
-    whole: Math.max(by.of[0], 1), least: 1e-6 * Math.max(by.of[0], 1), left: 0, bottom: rows.length * ROW,
+    whole: Math.max(by.of[0], 1), least: 1e-6 * Math.max(by.of[0], 1), left: 0, bottom: rows.length * ROW, wheel_needs,
     draw: () => graph.draw(), at,
     click(hit) {
       view.state.selected = hit ? hit.path : null;
