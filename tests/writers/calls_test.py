@@ -10,6 +10,7 @@ import gzip
 import io
 import json
 import os
+import re
 import shutil
 import sqlite3
 import subprocess
@@ -205,6 +206,42 @@ class Exported(unittest.TestCase):
         # The script has run: what is too narrow for the whole picture is not shown.
         self.assertIn('style="display: none;"', said)
         self.assertIn("dl_relocate_object", said)
+
+    def ctf(self, part):
+        """What babeltrace2 reads, in the order of each thread: (kind, time, fields)."""
+        self.exported("ctf", part)
+        place = os.path.join(self.folder, "ctf")
+        shutil.rmtree(place, ignore_errors=True)
+        os.makedirs(place)
+        run(["tar", "-xf", "../out"], place)
+        done = run(["babeltrace2", "--clock-cycles", "--no-delta", "flowback-ctf"], place)
+        self.assertEqual(done.stderr, "")
+        events = collections.defaultdict(list)
+        for line in done.stdout.splitlines():
+            time, kind, tid, fields = re.fullmatch(
+                r"\[(\d+)\] (\w+): \{ pid = -?\d+, tid = (-?\d+), thread = \".*?\" \}, \{ (.*) \}", line).groups()
+            numbers = {name: int(number) for name, number in re.findall(r"(\w+) = (\d+)(?=,|$)", fields)}
+            named = re.search(r'function = "(.*?)"(, object = |$)', fields)
+            events[int(tid)].append((kind, int(time), named and named.group(1), numbers))
+        return events
+
+    def test_babeltrace_has_the_same_calls_and_sums(self):
+        if shutil.which("babeltrace2") is None:
+            self.skipTest("this machine has no babeltrace2 (Debian: babeltrace2)")
+        for part in PARTS:
+            with self.subTest(part):
+                sums, entered, without = {}, {}, 0
+                for tid, events in self.ctf(part).items():
+                    calls = [each for each in events if each[0] in ("call", "return")]
+                    entered[tid] = self.nested((kind == "call", name, time) for kind, time, name, _ in calls)
+                    whole = [each for kind, _, _, each in calls if kind == "return" and each["goes_on"] == 0]
+                    sums[tid] = (len(whole), sum(each["self_instructions"] for each in whole), calls[-1][1] - calls[0][1])
+                    without += sum(each["duration"] for kind, _, _, each in events if kind == "no_flow")
+                self.assertEqual(sums, self.truth(part))
+                self.assertEqual(entered, self.chrome(part))
+                states = [state for thread in perfetto.read(self.exported("perfetto", part)).values()
+                          for state in thread.states]
+                self.assertEqual(without, sum(-time if begins else time for begins, _, time in states))
 
     def test_sqlite_has_the_same_calls_and_sums(self):
         for part in PARTS:

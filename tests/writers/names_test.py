@@ -84,6 +84,18 @@ class Names(unittest.TestCase):
         lines = self.export("callgrind").decode("utf-8").split("\n")
         self.holds(line.split(" ", 1)[1] for line in lines if line.startswith(("fn=(", "cfn=(")) and " " in line)
 
+    def test_packets_of_ctf(self):
+        self.export("ctf")
+        run(["tar", "-xf", "out"], self.folder)
+        folder = os.path.join(self.folder, "flowback-ctf")
+        with open(os.path.join(folder, "thread-0"), "rb") as file:
+            data = file.read()
+        self.holds(each.decode("utf-8") for each in data.split(b"\0") if b"std::map" in each or each.startswith(
+            (b"we\"ird", b"bad", b"longer")))
+        if shutil.which("babeltrace2") is None:
+            self.skipTest("this machine has no babeltrace2 (Debian: babeltrace2)")
+        self.assertEqual(run(["babeltrace2", "flowback-ctf"], self.folder).stderr, "")
+
     def test_a_picture_and_a_database(self):
         picture = ElementTree.fromstring(self.export("flamegraph"))
         titles = picture.iter("{http://www.w3.org/2000/svg}title")

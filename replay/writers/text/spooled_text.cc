@@ -13,6 +13,7 @@ void SpooledText::Spill() {
   }
   if (error_ == 0 && std::fwrite(buffer_.data(), 1, buffer_.size(), file_.get()) != buffer_.size())
     error_ = errno;
+  spilled_ += buffer_.size();
   buffer_.clear();
 }
 
@@ -29,6 +30,7 @@ Status SpooledText::MoveTo(TextSink& sink) {
   }
   sink.Write(buffer_);
   buffer_.clear();
+  spilled_ = 0;
   file_.reset();
   if (error_ == 0) return {};
   return Fail(Error(ErrorCode::kSystem, "cannot keep a part of the output in a temporary file: " +

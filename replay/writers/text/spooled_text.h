@@ -2,6 +2,7 @@
 // Text that is written after what comes later, kept in a file without a name meanwhile.
 #pragma once
 
+#include <cstdint>
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -19,6 +20,8 @@ class SpooledText {
   void Commit() {
     if (buffer_.size() >= kMostHeld) Spill();
   }
+  // In bytes.
+  uint64_t size() const { return spilled_ + buffer_.size(); }
   // Writes all of the text, and forgets it. Errors: kSystem if the folder of temporary files has no
   // room; the text is not whole then.
   Status MoveTo(TextSink& sink);
@@ -32,6 +35,7 @@ class SpooledText {
   void Spill();
 
   std::string buffer_;
+  uint64_t spilled_ = 0;  // so many bytes are in the file
   std::unique_ptr<std::FILE, Close> file_;
   int error_ = 0;
 };

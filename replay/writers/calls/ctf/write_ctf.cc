@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: MIT
+// Each call and each return as events of the Common Trace Format 1.8, which babeltrace2 and Trace
+// Compass read: an archive of a folder with `metadata` and the streams of each thread.
+#include <fmt/compile.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <string>
+#include <string_view>
+
+#include "replay/writers/calls/ctf/ctf_stream.h"
+#include "replay/writers/calls/exported_calls.h"
+#include "replay/writers/text/tar.h"
+#include "replay/writers/writers.h"
+
+namespace flowback {
+namespace {
+
+constexpr std::string_view kFolder = "flowback-ctf/";
+
+// Braces are doubled for fmt. The arguments are the recording, whether it was emulated, the clock's
+// description and its frequency.
+constexpr auto kMetadata = FMT_COMPILE(R"(/* CTF 1.8 */
+typealias integer {{ size = 8; align = 8; signed = false; }} := uint8_t;
+typealias integer {{ size = 32; align = 8; signed = false; }} := uint32_t;
+typealias integer {{ size = 32; align = 8; signed = true; }} := int32_t;
+typealias integer {{ size = 64; align = 8; signed = false; }} := uint64_t;
+typealias integer {{ size = 64; align = 8; signed = false; base = 16; }} := address_t;
+
+trace {{
+  major = 1;
+  minor = 8;
+  byte_order = le;
+  packet.header := struct {{
+    uint32_t magic;
+    uint32_t stream_id;
+  }};
+}};
+
+env {{
+  tracer_name = "flowback";
+  recording = "{}";
+  emulated = {};
+}};
+
+clock {{
+  name = recording;
+  description = "{}";
+  freq = {};
+}};
+typealias integer {{
+  size = 64; align = 8; signed = false;
+  map = clock.recording.value;
+}} := clock_t;
+
+stream {{
+  id = 0;
+  packet.context := struct {{
+    clock_t timestamp_begin;
+    clock_t timestamp_end;
+    uint64_t content_size;
+    uint64_t packet_size;
+    int32_t pid;
+    int32_t tid;
+    string {{ encoding = UTF8; }} thread;
+  }};
+  event.header := struct {{
+    uint8_t id;
+    clock_t timestamp;
+  }};
+}};
+
+event {{
+  name = "call";
+  id = 0;
+  stream_id = 0;
+  fields := struct {{
+    address_t address;
+    address_t site;
+    string {{ encoding = UTF8; }} function;
+    string {{ encoding = UTF8; }} object;
+  }};
+}};
+
+event {{
+  name = "return";
+  id = 1;
+  stream_id = 0;
+  fields := struct {{
+    address_t address;
+    uint64_t instructions;
+    uint64_t self_instructions;
+    uint8_t goes_on;
+    string {{ encoding = UTF8; }} function;
+  }};
+}};
+
+event {{
+  name = "loss";
+  id = 2;
+  stream_id = 0;
+  fields := struct {{
+    string {{ encoding = UTF8; }} cause;
+  }};
+}};
+
+event {{
+  name = "no_flow";
+  id = 3;
+  stream_id = 0;
+  fields := struct {{
+    uint64_t duration;
+    string {{ encoding = UTF8; }} where;
+  }};
+}};
+)");
+
+// In a text of the metadata, which is one of C.
+std::string Quoted(std::string_view text) {
+  std::string quoted;
+  for (const char each : ExportedName(text, 0)) {
+    if (each == '"' || each == '\\') quoted += '\\';
+    quoted += each;
+  }
+  return quoted;
+}
+
+class CtfCalls final : public CallsTeller {
+ public:
+  explicit CtfCalls(TextSink& sink) : sink_(sink) {}
+  void Use(ExportedCalls& calls) { calls_ = &calls; }
+  // What kept it from being written whole.
+  Status status() const { return status_; }
+
+  void OnThread(const ExportedThread& thread) override {
+    const std::string name = ExportedName(thread.name, 0);
+    for (CtfStream* stream : {&events_, &absences_})
+      stream->SetThread(thread.pid, thread.tid, name);
+    number_ = thread.number;
+    absent_until_ = 0;
+  }
+  void OnEnter(const ExportedEntry& entry) override {
+    const ExportedFunction& function = calls_->functions()[entry.function];
+    events_.Begin(CtfEvent::kCall, entry.time);
+    events_.Add(function.entry_ip);
+    events_.Add(entry.site);
+    events_.AddText(function.name);
+    events_.AddText(function.object);
+  }
+  void OnExit(const ExportedExit& exit) override {
+    const ExportedFunction& function = calls_->functions()[exit.function];
+    events_.Begin(CtfEvent::kReturn, exit.time);
+    events_.Add(function.entry_ip);
+    events_.Add(exit.goes_on ? uint64_t{0} : exit.instructions);
+    events_.Add(exit.goes_on ? uint64_t{0} : exit.self);
+    events_.Add(static_cast<uint8_t>(exit.goes_on));
+    events_.AddText(function.name);
+  }
+  void OnLoss(std::string_view cause, uint64_t time) override {
+    events_.Begin(CtfEvent::kLoss, time);
+    events_.AddText(cause);
+  }
+  // Estimates may overlap by some ticks; here each begins behind the one before.
+  void OnAbsence(const Absence& absence) override {
+    const uint64_t begin = std::max(absence.begin, absent_until_);
+    if (begin >= absence.end) return;
+    absent_until_ = absence.end;
+    absences_.Begin(CtfEvent::kNoFlow, begin);
+    absences_.Add(absence.end - begin);
+    absences_.AddText(absence.kind == Absence::Kind::kOffCpu ? "off CPU" : "untraced code");
+  }
+  void OnThreadEnd(uint64_t) override {
+    Move("thread", events_);
+    Move("absences", absences_);
+  }
+  bool Done() const override { return sink_.closed() || !status_; }
+
+ private:
+  void Move(std::string_view what, CtfStream& stream) {
+    stream.Finish();
+    if (stream.empty() || !status_) return;
+    status_ = AddToArchive(fmt::format("{}{}-{}", kFolder, what, number_), stream.text(), sink_);
+  }
+
+  TextSink& sink_;
+  ExportedCalls* calls_ = nullptr;
+  Status status_;
+  // Of the current thread.
+  size_t number_ = 0;
+  CtfStream events_;
+  CtfStream absences_;
+  uint64_t absent_until_ = 0;
+};
+
+}  // namespace
+
+Status WriteCtf(const CallsExport& input, TextSink& sink) {
+  SpooledText metadata;
+  const bool has_nanoseconds = input.session.clock().has_nanoseconds();
+  constexpr uint64_t kNanoseconds = 1'000'000'000;
+  fmt::format_to(std::back_inserter(metadata.buffer()), kMetadata,
+                 Quoted(input.session.options().InputName()),
+                 input.session.recording().machine.emulated ? 1 : 0,
+                 has_nanoseconds ? "the recording's clock, in nanoseconds"
+                                 : "the recording's clock, in ticks of unknown length",
+                 kNanoseconds);
+  if (Status status = AddToArchive(std::string(kFolder) + "metadata", metadata, sink); !status)
+    return status;
+  CtfCalls ctf(sink);
+  ExportedCalls calls(input, ctf);
+  ctf.Use(calls);
+  const Status told = calls.Tell();
+  EndArchive(sink);
+  return told ? ctf.status() : told;
+}
+
+}  // namespace flowback
