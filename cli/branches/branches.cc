@@ -83,7 +83,7 @@ void AddBranchesOptions(CLI::App& app, BranchesOptions& options, ReaderWords&) {
                  "?, or /a regular expression/");
   app.add_flag("--mem", options.mem,
                "Show sampled memory accesses instead of branches, by instruction and cache line");
-  app.footer("`flowback help output` describes the text and the JSON.");
+  app.footer("`flowback help output branches` describes the text and the JSON.");
 }
 
 Status UnderstandBranches(const CLI::App&, BranchesOptions& options) {

@@ -67,7 +67,7 @@ void AddCoverageOptions(CLI::App& app, CoverageOptions& options, ReaderWords& wo
                  "no lines are known), or KIND:PERCENT");
   app.footer(
       "With -- CMD, --engine may name an engine that records (emulate, which is usual; step).\n"
-      "`flowback help output` describes the text and the JSON.");
+      "`flowback help output coverage` describes the text and the JSON.");
 }
 
 Status UnderstandCoverage(CoverageOptions& options) {

@@ -23,7 +23,7 @@ bool IsForAFile(const std::string& path) {
           kind == std::filesystem::file_type::not_found);
 }
 
-Status CheckIsNothingElse(const std::string& path) {
+Status CheckIsPartFile(const std::string& path) {
   std::error_code ignored;
   if (!std::filesystem::is_regular_file(path, ignored) ||
       std::filesystem::file_size(path, ignored) == 0 || LooksLikePart(path))
@@ -61,7 +61,7 @@ Status Replace(const std::string& path, const std::vector<uint8_t>& bytes) {
 }  // namespace
 
 Status WritePart(const CoverageCounts& counts, const std::string& path) {
-  if (Status checked = CheckIsNothingElse(path); !checked) return checked;
+  if (Status checked = CheckIsPartFile(path); !checked) return checked;
   const std::vector<uint8_t> bytes = PartToBytes(counts);
   return IsForAFile(path) ? Replace(path, bytes) : WriteTo(path, bytes);
 }

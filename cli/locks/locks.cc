@@ -163,7 +163,7 @@ void AddLocksOptions(CLI::App& app, LockWords& words, ReaderWords&) {
          "--html", words.html,
          "Write a page to explore instead of the text, as one HTML file that needs nothing else")
       ->excludes(svg);
-  app.footer("`flowback help output` describes the text and the JSON.");
+  app.footer("`flowback help output locks` describes the text and the JSON.");
 }
 
 Status UnderstandLocks(const CLI::App&, LockWords& words) {

@@ -20,7 +20,7 @@ bool IsPerfMagic(std::string_view head) { return head == "PERFILE2" || head == "
 
 bool IsRecording(const std::string& path) { return IsPerfMagic(HeadOf(path)); }
 
-std::string_view WhatIsPrecious(const std::string& path) {
+std::string_view KindOfValuableFile(const std::string& path) {
   const std::string head = HeadOf(path);
   if (IsPerfMagic(head)) return "a recording";
   if (head.starts_with("\x28\xb5\x2f\xfd")) return "a bundle, or another file compressed by zstd,";

@@ -10,6 +10,6 @@ namespace flowback::cli {
 // A file of perf's format, of either byte order.
 bool IsRecording(const std::string& path);
 // "a recording", "an ELF file" or the like; empty where the file is none, or cannot be read.
-std::string_view WhatIsPrecious(const std::string& path);
+std::string_view KindOfValuableFile(const std::string& path);
 
 }  // namespace flowback::cli

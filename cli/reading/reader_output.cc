@@ -107,7 +107,7 @@ Status CheckMayOverwrite(const std::string& path, const std::string& name,
                                         "destroy it",
                                         name, used))
                     .Remedy("name another file with -o FILE"));
-  const std::string_view content = options.force ? "" : WhatIsPrecious(path);
+  const std::string_view content = options.force ? "" : KindOfValuableFile(path);
   if (content.empty()) return {};
   return Fail(Error(ErrorCode::kUsage, fmt::format("-o {}: there is {} already", name, content))
                   .Remedy("name another file, or overwrite it with --force"));

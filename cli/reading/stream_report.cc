@@ -20,7 +20,7 @@ Status CheckNoSamples(const Recording& recording, const TraceSource& source,
           .Remedy("`flowback decode --as branches` shows the samples, `flowback timeline` where "
                   "threads stood, `flowback coverage` what ran in them; samples with a callchain "
                   "(`perf record -b -g`) or the hardware's stack "
-                  "of calls (`--call-graph lbr`) tell of calls; for all of them record with "
+                  "of calls (`--call-graph lbr`) show some calls; for all of them record with "
                   "`flowback record -- CMD`"));
 }
 

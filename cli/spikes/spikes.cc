@@ -442,7 +442,7 @@ void AddSpikesOptions(CLI::App& app, SpikesWords& words, ReaderWords&) {
   app.add_option(
       "--html", words.html,
       "Write a page to explore instead of the text, as one HTML file that needs nothing else");
-  app.footer("`flowback help output` describes the text and the JSON.");
+  app.footer("`flowback help output spikes` describes the text and the JSON.");
 }
 
 // One word alone that names no file is the function, of perf.data.

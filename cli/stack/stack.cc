@@ -268,7 +268,7 @@ void AddStackOptions(CLI::App& app, StackOptions& options, ReaderWords&) {
                "Complete the hardware's stacks of samples that its depth cut off, from the "
                "thread's previous sample, if both have the same calls in the same slots");
   app.add_flag("--paths", options.paths, "Add samples up by call path");
-  app.footer("`flowback help output` describes the text and the JSON.");
+  app.footer("`flowback help output stack` describes the text and the JSON.");
 }
 
 Status UnderstandStack(const CLI::App&, StackOptions& options) {

@@ -67,7 +67,7 @@ void AddTimelineOptions(CLI::App& app, TimelineWords& words, ReaderWords& reader
   app.add_option("--html", words.html,
                  "Write a page to zoom and search in, as one HTML file that needs nothing else")
       ->excludes(svg);
-  app.footer("`flowback help output` describes the text and the JSON.");
+  app.footer("`flowback help output timeline` describes the text and the JSON.");
 }
 
 Status UnderstandTimeline(const CLI::App& app, TimelineWords& words) {

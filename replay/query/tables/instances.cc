@@ -41,7 +41,7 @@ constexpr QueryColumn kColumns[] = {
     {"state", Type::kText, "whole, begun-before, cut-by-end or lost"},
     {"slow", Type::kInteger, "1: `spikes` calls it slow; 0: normal; NULL: it is not compared"},
     {"instructions", Type::kInteger, "that it executed, with what it called"},
-    {"cycles", Type::kInteger, "core cycles; NULL: the trace does not tell them"},
+    {"cycles", Type::kInteger, "core cycles; NULL: the trace has none"},
     {"executing", Type::kInteger, "time in code that is traced"},
     {"off_cpu", Type::kInteger, "time off the CPU"},
     {"kernel", Type::kInteger, "time in the kernel, where that is not traced"},

@@ -64,7 +64,7 @@ Result<std::unique_ptr<QueryRows>> OpenSwitches(QuerySource& source, const Query
   Error error(ErrorCode::kUnsupported,
               recording.path +
                   ": context switches were not recorded, so the table switches has "
-                  "nothing to tell");
+                  "no rows");
   if (recording.machine.emulated)
     error.Remedy("the table syscalls; an emulating recorder does not see the kernel's switches");
   else

@@ -167,7 +167,7 @@ std::vector<std::string> UnknownOf(const TimelineView& view) {
                     "(its work until then is counted in calls of the wrong one)",
                     stacks == 1 ? "once" : fmt::format("{} times", stacks)));
   if (view.has_times() && !off_cpu)
-    unknown.push_back("when threads were off their CPUs (that time is in kernel)");
+    unknown.push_back("when threads were off their CPUs (waiting counts as kernel time)");
   if (alone != 0) unknown.push_back(fmt::format("whose {} of trace are", Counted(alone, "stream")));
   if (cut != 0)
     unknown.push_back(fmt::format("the paths of {}: only the most expensive paths are kept",
