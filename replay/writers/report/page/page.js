@@ -24,7 +24,16 @@ function sectionElement(section, answers, id) {
   return make('section', { id, 'aria-label': section.title }, make('h2', {}, section.title), elements.flat(3),
     answer ? howTo(answer.commands) : null);
 }
+// The recording's name stands above all sections: sentences and messages need not begin with it.
+function leaveOutName(input, answers) {
+  const bare = (text) => (input && text.startsWith(input + ': ') ? text.slice(input.length + 2) : text);
+  for (const { error, messages, data: answer } of answers) {
+    for (const each of error ? [error, ...messages] : messages) each.text = bare(each.text);
+    if (answer && answer.said) answer.said = answer.said.map(bare);
+  }
+}
 function addRecording({ input, date, sections }, number) {
+  leaveOutName(input, sections);
   const answers = Object.fromEntries(sections.map((section) => [section.name, section]));
   const idOf = (name) => (data.recordings.length > 1 ? `${name}-${number + 1}` : name);
   const info = answers.info && answers.info.data;

@@ -107,15 +107,16 @@ function flameElements(timeline) {
 
 // The functions with most of their own: of time, or under emulation of instructions.
 function functionsTable(timeline, rows = 25) {
-  const duration = durationIn(timeline.ns), { time, instructions } = timeline.paths;
-  const byTime = !timeline.emulated && time[0] > 0;
+  const duration = durationIn(timeline.ns), { instructions } = timeline.paths;
+  const hasTimes = timeline.times.executing > 0, byTime = !timeline.emulated && hasTimes;
   const key = byTime ? 'self' : 'instructions', whole = byTime ? timeline.times.executing : instructions[0];
   const sorted = timeline.functions.filter((fn) => fn[key] > 0).sort((a, b) => b[key] - a[key]);
+  if (!sorted.length) return [make('p', { class: 'none' }, 'No instruction is known to have executed.'), 0];
   const columns = [
     ['', (fn) => [percent(fn[key], whole), shareBar(fn[key] / whole)]],
     ['own instructions', (fn) => count(fn.instructions)],
   ];
-  if (time[0] > 0) columns.push(['own time', (fn) => duration(fn.self)], ['with calls', (fn) => duration(fn.total)]);
+  if (hasTimes) columns.push(['own time', (fn) => duration(fn.self)], ['with calls', (fn) => duration(fn.total)]);
   columns.push(['calls', (fn) => count(fn.calls)],
     ['function', (fn) => nameAndPlace(fn.name, fn.source || fn.file), 'l w']);
   return [table(columns, sorted.slice(0, rows), (fn) => fn.name), Math.max(sorted.length - rows, 0) + timeline.left_out.functions];
