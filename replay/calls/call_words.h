@@ -2,6 +2,7 @@
 // What `decode --as calls` calls the ways in which calls begin and end.
 #pragma once
 
+#include <string>
 #include <string_view>
 
 #include "base/linux_call_names.h"
@@ -59,10 +60,18 @@ inline std::string_view GapCauseWord(UntracedGap::Cause cause) {
   return "-";
 }
 
-// Linux's name of the system call behind which the gap is; empty: not known.
+// Returns Linux's name of the system call behind which the gap is; empty if it is not known.
 inline std::string_view NameOfCall(const UntracedGap& gap) {
   if (!gap.call_number) return {};
   return LinuxCallName(*gap.call_number, gap.call_abi);
+}
+
+// Returns how timelines and formats of calls name a system call: "read (system call)", "system call
+// 999" if Linux's table has no name for the number, "system call" if the number is not known.
+inline std::string SystemCallTitle(const UntracedGap& gap) {
+  const std::string_view name = NameOfCall(gap);
+  if (!name.empty()) return std::string(name) + " (system call)";
+  return gap.call_number ? "system call " + std::to_string(*gap.call_number) : "system call";
 }
 
 }  // namespace flowback

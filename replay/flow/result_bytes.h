@@ -212,6 +212,7 @@ void TellFunction(Io& io, FunctionType& function) {
   io.Number(function.entry_ip);
   io.Space(function.space);
   io.Number(function.named);
+  io.Number(function.is_system_call);
 }
 
 template <class Io, class Sum>

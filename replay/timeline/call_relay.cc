@@ -31,6 +31,7 @@ void CallRelay::OnBlocks(const BlockBatch& batch) {
 
 void CallRelay::OnEvent(const TraceEvent& event) {
   if (event.cycles.any()) AddCycles(stack_.instructions(), event.cycles, event.tsc);
+  if (event.kind == EventKind::kStarted) started_ = event.bounds;
   stack_.OnEvent(event);
 }
 
@@ -83,6 +84,14 @@ void CallRelay::OnExit(const Call& call, size_t depth, CallExit how, uint64_t in
   Add(Kind::kExit).left.push_back({.depth = depth, .exit = exit});
 }
 
+void CallRelay::OnGap(const UntracedGap& gap, size_t /*depth*/) {
+  if (gap.cause != UntracedGap::Cause::kSystemCall) return;
+  const TellerSystemCall call{
+      .gap = gap, .end_bounds = started_, .thread_instructions = stack_.instructions()};
+  if (batch_ == nullptr) return teller_.OnSystemCall(call);
+  Add(Kind::kSystemCall).system_calls.push_back(call);
+}
+
 void CallRelay::OnSwitch(uint32_t stack) {
   if (batch_ == nullptr) return teller_.OnSwitch(stack, stack_.instructions());
   Add(Kind::kSwitch).switched.push_back({.stack = stack, .instructions = stack_.instructions()});
@@ -110,6 +119,7 @@ void CallRelay::HandOn(Batch& batch) const {
   const UsualMove* moves = batch.moves.data();
   const Entered* entered = batch.entered.data();
   const Left* left = batch.left.data();
+  const TellerSystemCall* system_call = batch.system_calls.data();
   const Switched* switched = batch.switched.data();
   const Cycles* cycles = batch.cycles.data();
   const TellerProgress* progress = batch.progress.data();
@@ -127,6 +137,9 @@ void CallRelay::HandOn(Batch& batch) const {
       case Kind::kExit:
         teller_.OnExit(left->depth, left->exit);
         ++left;
+        break;
+      case Kind::kSystemCall:
+        teller_.OnSystemCall(*system_call++);
         break;
       case Kind::kSwitch:
         teller_.OnSwitch(switched->stack, switched->instructions);

@@ -46,13 +46,23 @@ class CallRelay final : public CallListener {
   void OnEnter(const Call& call, size_t depth) override;
   void OnExit(const Call& call, size_t depth, CallExit how, uint64_t instructions,
               const ExitTime& time) override;
-  void OnGap(const UntracedGap&, size_t) override {}
+  bool WantsCallNumbers() const override { return true; }
+  void OnGap(const UntracedGap& gap, size_t depth) override;
   void OnSwitch(uint32_t stack) override;
   // Earlier calls stay as they are, with their times.
   void OnCorrection(uint64_t, uint64_t, uint32_t, const LeftStack&) override { ++other_stacks_; }
 
  private:
-  enum class Kind : uint8_t { kUsual, kEnter, kExit, kSwitch, kCycles, kProgress, kLost };
+  enum class Kind : uint8_t {
+    kUsual,
+    kEnter,
+    kExit,
+    kSystemCall,
+    kSwitch,
+    kCycles,
+    kProgress,
+    kLost
+  };
   struct Usual {
     size_t count = 0;  // of Batch::moves
     const AddressSpace* space = nullptr;
@@ -81,6 +91,7 @@ class CallRelay final : public CallListener {
     std::vector<UsualMove> moves;
     std::vector<Entered> entered;
     std::vector<Left> left;
+    std::vector<TellerSystemCall> system_calls;
     std::vector<Switched> switched;
     std::vector<Cycles> cycles;
     std::vector<TellerProgress> progress;
@@ -91,6 +102,7 @@ class CallRelay final : public CallListener {
       moves.clear();
       entered.clear();
       left.clear();
+      system_calls.clear();
       switched.clear();
       cycles.clear();
       progress.clear();
@@ -109,7 +121,8 @@ class CallRelay final : public CallListener {
 
   ThreadTeller& teller_;
   CallStack stack_;
-  size_t marks_ = 0;  // of cycles, since the last progress
+  TscInterval started_;  // when the flow began last to be traced again
+  size_t marks_ = 0;     // of cycles, since the last progress
   uint64_t other_stacks_ = 0;
   std::unique_ptr<Batch> batch_;                    // null: what comes is handed on at once
   std::optional<OrderedPipeline<Batch>> pipeline_;  // the last one: its thread uses the teller

@@ -6,6 +6,8 @@
 #include <string>
 #include <utility>
 
+#include "replay/calls/call_words.h"
+
 namespace flowback {
 namespace {
 
@@ -29,6 +31,18 @@ uint32_t FunctionTable::NumberOf(const Call& call) {
   if (call.space == nullptr || answer.space != call.space || answer.ip != call.entry_ip)
     answer = {.space = call.space, .ip = call.entry_ip, .number = NumberByName(call)};
   return answer.number;
+}
+
+uint32_t FunctionTable::NumberOfSystemCall(const UntracedGap& gap) {
+  const uint64_t number = gap.call_number ? uint64_t{*gap.call_number} + 1 : 0;  // 0: not known
+  const uint64_t key = number == 0 ? 0 : (number << 8) | static_cast<uint64_t>(gap.call_abi);
+  const auto [known, added] = by_system_call_.try_emplace(key, functions_.size());
+  if (added)
+    functions_.push_back({.name = SystemCallTitle(gap),
+                          .file = {},
+                          .named = !NameOfCall(gap).empty(),
+                          .is_system_call = true});
+  return known->second;
 }
 
 uint32_t FunctionTable::NumberByName(const Call& call) {

@@ -31,6 +31,8 @@ class FunctionTable {
     call.entry_ip = piece.begin;
     return NumberOf(call);
   }
+  // Returns the number of the function that stands for the gap's system call.
+  uint32_t NumberOfSystemCall(const UntracedGap& gap);
   // Returns the number of a function whose number was requested before; kNoFunction: it is not
   // known by its id alone.
   uint32_t KnownNumber(uint64_t id) const {
@@ -60,6 +62,7 @@ class FunctionTable {
   std::unordered_map<uint64_t, uint32_t> by_id_;
   std::vector<uint32_t> by_small_id_;                  // for small ids: the number plus 1, or 0
   std::unordered_map<std::string, uint32_t> by_name_;  // of those without an id
+  std::unordered_map<uint64_t, uint32_t> by_system_call_;
   std::vector<Answer> answers_ = std::vector<Answer>(kAnswers);  // by hash
 };
 

@@ -17,6 +17,10 @@ void KeptCalls::Add(const TimelineCall& call) {
     longest_ = call;
     longest_whole_ = call.IsWhole();
   }
+  Keep(call);
+}
+
+void KeptCalls::Keep(const TimelineCall& call) {
   if (call.duration() < shortest_) {
     ++left_out_;
     return;

@@ -19,6 +19,8 @@ class KeptCalls {
 
   // `segment`, in which callers may be found out yet: each one moves those before it a level in.
   void Add(const TimelineCall& call);
+  // Adds a system call. It is never the longest call: its caller took longer.
+  void AddSystemCall(const TimelineCall& call) { Keep(call); }
   // Adds one of which no more is known than that, and how long it was, where that is enough.
   bool LeaveOut(bool whole, uint64_t duration) {
     const bool out = duration < shortest_ && !IsLongest(whole, duration);
@@ -37,6 +39,7 @@ class KeptCalls {
     bool settled = false;
   };
 
+  void Keep(const TimelineCall& call);
   void LetGo();
   // Whole calls count as longer than all others.
   bool IsLongest(bool whole, uint64_t duration) const {

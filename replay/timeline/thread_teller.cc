@@ -244,6 +244,7 @@ void ThreadTeller::TakeTop() {
 
 void ThreadTeller::OnExit(size_t depth, const TellerExit& exit) {
   const CallExit how = exit.how;
+  ChargeEnd();
   Charge(PointOf(exit.time.tsc, exit.time.bounds), current_, current_);
   ChargeInstructions(exit.thread_instructions, current_);
   if (on_.frames.empty()) return;
@@ -266,6 +267,35 @@ void ThreadTeller::OnExit(size_t depth, const TellerExit& exit) {
   const bool over = how == CallExit::kLost || how == CallExit::kReplaced || how == CallExit::kEnd ||
                     how == CallExit::kPaused;
   if (depth == 0 && over) EndSegment();
+}
+
+// The time between is the system call's, but for what executed in it, which is a rest of the code
+// around the call. Its instruction is the caller's.
+void ThreadTeller::OnSystemCall(const TellerSystemCall& call) {
+  const UntracedGap& gap = call.gap;
+  Charge(PointOf(gap.begin_tsc, gap.begin_bounds), current_, current_);
+  ChargeInstructions(call.thread_instructions, current_);
+  if (on_.frames.empty() || !on_.frames.back().focus) return;
+  Frame frame;
+  frame.function = plan_.functions.NumberOfSystemCall(gap);
+  frame.depth = on_.frames.back().depth + 1;
+  frame.begin = cursor_;
+  PutNode(Top(), frame);
+  Charge(EndOf(call), current_, frame.node);
+  if (!InSpan(frame.begin, cursor_)) return;
+  const uint64_t duration = cursor_.time - frame.begin.time;
+  CountCall(tree_.Of(frame.node), gap.came_back, duration);
+  const CallExit how = gap.came_back ? CallExit::kReturn : CallExit::kEnd;
+  kept_.AddSystemCall(Describe(frame, {.entry = CallEntry::kCall, .how = how, .time = {}}));
+}
+
+// Where the thread did not come back, the call goes on to the end of its life; behind a loss it is
+// not known how long it took.
+TimePoint ThreadTeller::EndOf(const TellerSystemCall& call) {
+  if (call.gap.came_back) return PointOf(call.gap.end_tsc, call.end_bounds);
+  if (!is_ending_ || account_ == nullptr) return cursor_;
+  is_ending_ = false;
+  return TimePoint::Exact(account_->end);
 }
 
 TimelineCall ThreadTeller::Describe(const Frame& frame, const TellerExit& exit) const {
@@ -294,6 +324,7 @@ void ThreadTeller::EndSegment() {
 }
 
 void ThreadTeller::OnSwitch(uint32_t stack, uint64_t instructions) {
+  ChargeEnd();
   const bool over = on_.frames.empty() && number_ != 0;
   const bool was_its = current_ == on_.root;
   if (cycles_.active()) cycles_.Give(instructions, current_, current_depth_);
@@ -326,10 +357,17 @@ size_t ThreadTeller::LongOpen() const {
 
 void ThreadTeller::EndLife() {
   long_open_ = LongOpen();
+  is_ending_ = true;
+}
+
+void ThreadTeller::ChargeEnd() {
+  if (!is_ending_) return;
+  is_ending_ = false;
   if (account_ != nullptr) Charge(TimePoint::Exact(account_->end), current_, current_);
 }
 
 void ThreadTeller::Finish(ThreadTimeline& thread) {
+  ChargeEnd();
   tree_.Merge(on_.root, 0);
   for (auto& [number, parked] : parked_) tree_.Merge(parked.root, 0);
   kept_.Take(thread);

@@ -38,6 +38,13 @@ struct TellerExit {
   uint64_t thread_instructions = 0;  // of the thread, until then
 };
 
+// A system call, from which the flow came back or in which it ended.
+struct TellerSystemCall {
+  UntracedGap gap;
+  TscInterval end_bounds;            // of gap.end_tsc
+  uint64_t thread_instructions = 0;  // of the thread, until then
+};
+
 // Where the thread is.
 struct TellerProgress {
   uint64_t instructions = 0;  // so many it has executed
@@ -58,7 +65,7 @@ class ThreadTeller {
   void OnProgress(const TellerProgress& progress);
   // Flow was lost.
   void OnLost() { cycles_.Lose(); }
-  // No call ends later, but with the flow.
+  // No call ends later, but with the flow: what follows happens at the end of the thread's life.
   void EndLife();
   // The flow has ended.
   void Finish(ThreadTimeline& thread);
@@ -68,6 +75,8 @@ class ThreadTeller {
   void OnUsual(std::span<const UsualMove> moves, const AddressSpace* space);
   void OnEnter(const Call& call, size_t depth);
   void OnExit(size_t depth, const TellerExit& exit);
+  // Behind the calls and returns that the thread made before it.
+  void OnSystemCall(const TellerSystemCall& call);
   // `instructions`: so many the thread has executed.
   void OnSwitch(uint32_t stack, uint64_t instructions);
 
@@ -107,6 +116,9 @@ class ThreadTeller {
   TimePoint PointOf(uint64_t tsc, const TscInterval& bounds);
   // Charges all unassigned time up to there; executing time goes to `executing`.
   void Charge(const TimePoint& until, uint32_t executing, uint32_t otherwise);
+  // Charges the rest of the life, where EndLife was called.
+  void ChargeEnd();
+  TimePoint EndOf(const TellerSystemCall& call);
   bool LiesIn(const ClassSpan& span, const TimePoint& until) const;
   void ChargeInside(const TimePoint& until, TimeClass kind, uint32_t node);
   void ChargePiece(const ClassSpan& span, const TimePoint& from, const TimePoint& until,
@@ -155,6 +167,7 @@ class ThreadTeller {
   uint64_t instructions_ = 0;
   size_t cut_at_;  // the tree is cut where it has so many nodes
   size_t long_open_ = 0;
+  bool is_ending_ = false;  // the time to the end of the life is not charged yet
   std::optional<TimelineCall> last_;
 };
 

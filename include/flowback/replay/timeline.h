@@ -39,6 +39,9 @@ struct TimelineFunction {
   uint64_t entry_ip = 0;
   const AddressSpace* space = nullptr;
   bool named = false;  // by a symbol
+  // Stands for a system call, as "read (system call)": its calls lie in the functions that made
+  // them. It has no code and no instructions.
+  bool is_system_call = false;
 };
 
 // How long calls took that were seen from their entry to their end. The quantiles are right to a

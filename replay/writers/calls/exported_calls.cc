@@ -67,7 +67,7 @@ void ExportedCalls::OnThreadBegin(const ThreadFlow& thread, size_t) {
   waiting_.clear();
   on_ = 0;
   instructions_ = calls_ = 0;
-  time_ = begin_;
+  time_ = told_ = begin_;
   execs_.emplace(session_.recording(), clock_, thread.pid);
   stack_.emplace(session_.functions(), static_cast<CallListener&>(*this));
   stack_->LookForExec(execs_->AsFunction());
@@ -104,6 +104,7 @@ void ExportedCalls::OnEvent(const TraceEvent& event) {
 
 void ExportedCalls::OnLoss(const DataLoss& loss) {
   Know(loss.tsc);
+  told_ = time_;
   teller_.OnLoss(Name(loss.cause), time_);
   stack_->OnLoss(loss);
   Know(loss.end_tsc);
@@ -131,6 +132,7 @@ void ExportedCalls::OnEnter(const Call& call, size_t) {
   const uint64_t site = call.entry == CallEntry::kCall ? call.site : 0;
   open_.push_back({functions_.NumberOf(call), time_, site, call.space, calls_++});
   Show();
+  told_ = time_;
   teller_.OnEnter({.function = open_.back().function,
                    .time = time_,
                    .site = site,
@@ -144,6 +146,7 @@ void ExportedCalls::OnExit(const Call& call, size_t, CallExit, uint64_t instruct
   Know(time.tsc);
   const Open open = open_.back();
   open_.pop_back();
+  told_ = time_;
   teller_.OnExit({.function = open.function,
                   .time = time_,
                   .begin = open.begin,
@@ -152,7 +155,27 @@ void ExportedCalls::OnExit(const Call& call, size_t, CallExit, uint64_t instruct
                   .position = std::max(stack_->instructions(), instructions_)});
 }
 
+// The gap is known when the flow goes on, and its begin lies behind all that was told.
+void ExportedCalls::OnGap(const UntracedGap& gap, size_t) {
+  Know(gap.end_tsc);
+  if (gap.cause != UntracedGap::Cause::kSystemCall || open_.empty()) return;
+  const uint32_t function = functions_.NumberOfSystemCall(gap);
+  Show();
+  const uint64_t begin =
+      gap.begin_tsc == 0 ? time_ : std::clamp(clock_.Value(gap.begin_tsc), told_, time_);
+  const uint64_t position = std::max(stack_->instructions(), instructions_);
+  teller_.OnEnter({.function = function,
+                   .time = begin,
+                   .site = gap.site,
+                   .space = gap.space,
+                   .call = calls_++,
+                   .position = position});
+  told_ = time_;
+  teller_.OnExit({.function = function, .time = time_, .begin = begin, .position = position});
+}
+
 void ExportedCalls::OnSwitch(uint32_t stack) {
+  told_ = time_;
   for (const Open& open : open_ | std::views::reverse)
     teller_.OnExit(
         {.function = open.function, .time = time_, .goes_on = true, .begin = open.begin});

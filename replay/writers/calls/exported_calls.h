@@ -6,7 +6,8 @@
 //   ExportedCalls calls(input, lines);
 //   if (Status status = calls.Tell(); !status) return status;
 //
-// Calls lie within each other, and times never go back: a thread that goes from one stack to
+// A system call is a call of the function that executed it, without instructions of its own. Calls
+// lie within each other, and times never go back: a thread that goes from one stack to
 // another leaves the calls of the one and enters those of the other.
 #pragma once
 
@@ -122,7 +123,8 @@ class ExportedCalls final : public PlayConsumer, private CallListener {
   void OnEnter(const Call& call, size_t depth) override;
   void OnExit(const Call& call, size_t depth, CallExit how, uint64_t instructions,
               const ExitTime& time) override;
-  void OnGap(const UntracedGap& gap, size_t) override { Know(gap.end_tsc); }
+  bool WantsCallNumbers() const override { return true; }
+  void OnGap(const UntracedGap& gap, size_t) override;
   void OnSwitch(uint32_t stack) override;
 
   void Know(uint64_t tsc);
@@ -141,6 +143,7 @@ class ExportedCalls final : public PlayConsumer, private CallListener {
   std::optional<ExecTimes> execs_;
   std::optional<CallStack> stack_;
   uint64_t time_ = 0;
+  uint64_t told_ = 0;          // the time of what was told last
   uint64_t instructions_ = 0;  // as far as it was told
   uint64_t calls_ = 0;         // so many have begun
   std::vector<Open> open_;     // of the stack that it is on, the outermost first

@@ -45,7 +45,8 @@ class FoldedCalls {
       names[i] = i == 0 ? FirstOf(view_, thread) : names[path.parent] + ';' + FunctionOf(path);
       Add(names[i], path.is_cut ? view_.WeightOf(path.sums) : view_.SelfWeightOf(path.sums));
       if (!view_.weighs_instructions() && !path.is_cut)
-        Add(names[i] + ';' + kInKernel, path.sums.own[static_cast<size_t>(TimeClass::kKernel)]);
+        Add(IsSystemCall(path) ? names[i] : names[i] + ';' + kInKernel,
+            path.sums.own[static_cast<size_t>(TimeClass::kKernel)]);
     }
   }
 
@@ -61,6 +62,10 @@ class FoldedCalls {
   std::string FunctionOf(const CallPath& path) const {
     if (path.function == CallPath::kNoFunction) return path.is_cut ? kCutCalls : kUnknown;
     return FoldedName(view_.timeline->functions[path.function].name);
+  }
+  bool IsSystemCall(const CallPath& path) const {
+    return path.function != CallPath::kNoFunction &&
+           view_.timeline->functions[path.function].is_system_call;
   }
   void Add(const std::string& path, uint64_t amount) {
     if (amount != 0) lines_[path] += amount;

@@ -122,6 +122,7 @@ class JsonPrinter {
     const TimelineFunction& function = view_.timeline->functions[number];
     JsonLine line(out());
     AddFunctionName(function, number, line);
+    line.Bool("system_call", function.is_system_call);
     const SourcePlace place = function.space == nullptr
                                   ? SourcePlace()
                                   : view_.lines->Find(*function.space, function.entry_ip);

@@ -16,14 +16,20 @@ constexpr size_t kIpc = 8;       // and of the cycles
 // A path with less of its tree is not shown.
 constexpr uint64_t kLeastShare = 200;  // one in so many
 
-// Returns the sum of the threads' lives, or of the requested calls.
-uint64_t AllOf(const TimelineView& view) {
+// Returns what `weight` yields for the threads' lives, or for the requested calls; at least 1.
+template <class Weight>
+uint64_t AllOf(const TimelineView& view, Weight weight) {
   const std::vector<CallPath>& paths = view.timeline->paths;
-  if (view.function.empty()) return std::max<uint64_t>(view.WeightOf(paths.front().sums), 1);
+  if (view.function.empty()) return std::max<uint64_t>(weight(paths.front().sums), 1);
   uint64_t all = 0;
   for (const CallPath& path : paths)
-    if (path.depth == 1) all += view.WeightOf(path.sums);
+    if (path.depth == 1) all += weight(path.sums);
   return std::max<uint64_t>(all, 1);
+}
+uint64_t TimeOf(const CallSums& sums) { return sums.total; }
+
+bool IsSystemCall(const TimelineView& view, uint32_t function) {
+  return function != CallPath::kNoFunction && view.timeline->functions[function].is_system_call;
 }
 
 std::string TimeOrDash(const TimelineView& view, uint64_t time) {
@@ -53,7 +59,8 @@ class PathPrinter {
       : view_(view),
         out_(out),
         paths_(view.timeline->paths),
-        all_(AllOf(view)),
+        all_(AllOf(view, [&](const CallSums& sums) { return view.WeightOf(sums); })),
+        all_time_(AllOf(view, TimeOf)),
         children_(paths_.size()) {
     for (uint32_t i = 1; i < paths_.size(); ++i) children_[paths_[i].parent].push_back(i);
     for (std::vector<uint32_t>& some : children_)
@@ -68,7 +75,7 @@ class PathPrinter {
     while (!work.empty()) {
       const uint32_t path = work.back();
       work.pop_back();
-      if (view_.WeightOf(paths_[path].sums) < all_ / kLeastShare || shown_ == view_.rows) {
+      if (!IsLarge(paths_[path]) || shown_ == view_.rows) {
         ++left_out_;
         continue;
       }
@@ -82,6 +89,11 @@ class PathPrinter {
   }
 
  private:
+  // A system call has no instructions: its time decides.
+  bool IsLarge(const CallPath& path) const {
+    if (IsSystemCall(view_, path.function)) return path.sums.total >= all_time_ / kLeastShare;
+    return view_.WeightOf(path.sums) >= all_ / kLeastShare;
+  }
   void PrintOne(const CallPath& path) {
     const CallSums& sums = path.sums;
     const size_t numbers = kNumbers + (view_.has_cycles() ? kIpc : 0);
@@ -109,6 +121,7 @@ class PathPrinter {
   std::string& out_;
   const std::vector<CallPath>& paths_;
   uint64_t all_;
+  uint64_t all_time_;
   std::vector<std::vector<uint32_t>> children_;
   size_t shown_ = 0;
   size_t left_out_ = 0;
@@ -135,6 +148,37 @@ void AppendFunctionProfile(const TimelineView& view, std::string& out) {
     out += line + '\n';
   }
   AppendMore(functions.size(), view.rows, out);
+}
+
+// Sorted by time, which is the kernel's or spent off the CPU; by number where there are no times.
+void AppendSystemCallProfile(const TimelineView& view, std::string& out) {
+  const std::vector<CallSums>& sums = view.timeline->by_function;
+  std::vector<uint32_t> calls = FunctionsBy(
+      sums, [](const CallSums& one) { return one.count != 0 || one.total != 0; },
+      [&](const CallSums& one) {
+        return view.sort == TimelineSort::kCalls ? std::pair(one.count, one.total)
+                                                 : std::pair(one.total, one.count);
+      });
+  std::erase_if(calls, [&](uint32_t function) { return !IsSystemCall(view, function); });
+  if (calls.empty()) return;
+  out += fmt::format(
+      "\nby system call\n{:>8} {:>10} {:>10} {:>10} {:>9}  {}\n", "share", "time", "in kernel",
+      "off CPU", "calls",
+      view.width < 110 ? "system call" : "system call  [shortest / median / p99 / longest call]");
+  const uint64_t all = AllOf(view, TimeOf);
+  const auto time = [&](const CallSums& one, TimeClass kind) {
+    return TimeOrDash(view, one.own[static_cast<size_t>(kind)]);
+  };
+  for (size_t i = 0; i < std::min(calls.size(), view.rows); ++i) {
+    const CallSums& one = sums[calls[i]];
+    std::string line = fmt::format("{:>8} {:>10} {:>10} {:>10} {:>9}  ", ShareWords(one.total, all),
+                                   TimeOrDash(view, one.total), time(one, TimeClass::kKernel),
+                                   time(one, TimeClass::kOffCpu), GroupedDigits(one.count));
+    AppendName(view, calls[i], line);
+    if (view.width >= 110) line += DurationsOf(view, one.durations);
+    out += line + '\n';
+  }
+  AppendMore(calls.size(), view.rows, out);
 }
 
 void AppendPathProfile(const TimelineView& view, std::string& out) {

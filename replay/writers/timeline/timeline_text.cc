@@ -6,8 +6,8 @@
 namespace flowback {
 
 void WriteTimelineText(const TimelineView& view, TextSink& sink) {
-  for (const auto append :
-       {AppendSentences, AppendStrips, AppendWaits, AppendFunctionProfile, AppendPathProfile}) {
+  for (const auto append : {AppendSentences, AppendStrips, AppendWaits, AppendFunctionProfile,
+                            AppendSystemCallProfile, AppendPathProfile}) {
     append(view, sink.buffer());
     sink.Commit();
   }

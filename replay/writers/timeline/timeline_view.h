@@ -34,6 +34,7 @@ inline constexpr const char* kEmulatedSort =
 void AppendSentences(const TimelineView& view, std::string& out);
 void AppendStrips(const TimelineView& view, std::string& out);
 void AppendFunctionProfile(const TimelineView& view, std::string& out);
+void AppendSystemCallProfile(const TimelineView& view, std::string& out);
 void AppendPathProfile(const TimelineView& view, std::string& out);
 
 // Words.
@@ -73,7 +74,7 @@ void AppendMore(size_t count, size_t shown, std::string& out);
 std::string SharesOf(const TimelineView& view, const std::vector<uint32_t>& functions,
                      uint64_t CallSums::* of, uint64_t all, std::string_view what);
 // Returns the functions sorted by their own time or instructions, the most first. Leaves out
-// functions without any.
+// functions without any, and system calls.
 std::vector<uint32_t> BySelf(const TimelineView& view);
 // Returns the same functions in the order of `view.sort`.
 std::vector<uint32_t> Sorted(const TimelineView& view);

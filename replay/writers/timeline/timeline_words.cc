@@ -91,7 +91,7 @@ std::vector<const ThreadTimeline*> ByLife(const Timeline& timeline) {
 }
 
 std::vector<uint32_t> BySelf(const TimelineView& view) {
-  return FunctionsBy(
+  std::vector<uint32_t> functions = FunctionsBy(
       view.timeline->by_function,
       [](const CallSums& sums) {
         return sums.count != 0 || sums.total != 0 || sums.instructions != 0;
@@ -99,6 +99,10 @@ std::vector<uint32_t> BySelf(const TimelineView& view) {
       [&](const CallSums& sums) {
         return std::pair(view.SelfWeightOf(sums), view.WeightOf(sums));
       });
+  std::erase_if(functions, [&](uint32_t function) {
+    return view.timeline->functions[function].is_system_call;
+  });
+  return functions;
 }
 
 std::vector<uint32_t> Sorted(const TimelineView& view) {
