@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // `flowback export`: writes a recording in another program's format.
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -184,7 +185,13 @@ class ExportJob final : public ReadingJob {
     return {};
   }
   bool MeetsAllLosses() const override { return true; }
+  // Another program takes a part for the whole.
+  bool KeepsPart() const override { return false; }
   Status Run(Output& output) override {
+    const Status status = WritePacked(output);
+    return status ? CheckFunctionRan() : status;
+  }
+  Status WritePacked(Output& output) {
     const std::optional<Packing> packing = PackingFor(options_);
     if (!packing) return Write(output);
     PackedSink packed(*packing, output);
@@ -231,7 +238,8 @@ class ExportJob final : public ReadingJob {
     return !part_.IsAll() || calls_.min_duration != 0 || calls_.max_depth != SIZE_MAX ||
            calls_.matches || !options_.reader.time.empty();
   }
-  Status JudgeResult() override {
+  // Errors: kUsage if no call is one of --function.
+  Status CheckFunctionRan() const {
     if (!calls_.matches || function_ran_) return {};
     return Fail(
         Error(ErrorCode::kUsage, fmt::format("{}: --function {}: no such function was called",
@@ -272,6 +280,20 @@ class ExportJob final : public ReadingJob {
   std::optional<FunctionMatch> match_;  // by all names of a function
   bool function_ran_ = false;           // that --function names
 };
+
+// Errors: kUsage for a binary format that a terminal would show.
+Status CheckTerminal(const ExportOptions& options) {
+  constexpr std::string_view kBinary[] = {"perf", "perfetto", "pprof", "sqlite"};
+  const std::string& output = options.reader.output;
+  const bool is_standard = output.empty() || output == "-";
+  if (!is_standard || std::ranges::find(kBinary, options.format) == std::end(kBinary) ||
+      isatty(STDOUT_FILENO) != 1)
+    return {};
+  return Fail(Error(ErrorCode::kUsage,
+                    fmt::format("export: --to {} writes bytes, and standard output is a terminal",
+                                options.format))
+                  .Remedy("-o FILE, or redirect standard output: `flowback export ... > FILE`"));
+}
 
 // A profile is of one file; what else is written is of all that ran.
 Status CheckObject(const ExportOptions& options) {
@@ -350,6 +372,7 @@ void AddExportOptions(CLI::App& app, ExportOptions& options, ReaderWords&) {
 
 Status UnderstandExport(const CLI::App& app, ExportOptions& options) {
   if (Status status = CheckObject(options); !status) return status;
+  if (Status status = CheckTerminal(options); !status) return status;
   if (Status status = CheckInstance(options); !status) return status;
   if (Status status = CheckWaits(options); !status) return status;
   if (Status status = CheckCuts(app, options); !status) return status;

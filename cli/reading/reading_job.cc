@@ -18,6 +18,7 @@ int ReadingJob::Execute(std::optional<Output>& output, OutputOwner owner) {
   Status status = Run(*output);
   if (status) status = AddLosses(*output);
   if (owner == OutputOwner::kJob) {
+    if (!status && !KeepsPart()) output->Discard();
     if (Status written = output->Finish(status.has_value()); !written)
       return Report(written.error());
     if (output->closed()) return kDone;

@@ -44,6 +44,8 @@ class ReadingJob {
   virtual std::string OutputPath() const { return {}; }
   // Errors: what keeps it from going on; what came before it has been written.
   virtual Status Run(Output& output) = 0;
+  // Whether an output stays that Run wrote a part of before an error.
+  virtual bool KeepsPart() const { return true; }
   // Whether Run met all that decoding the chosen threads loses, and added it to opened_.losses().
   // Else it is found out behind Run, so that every command warns of the same losses and files.
   virtual bool MeetsAllLosses() const { return false; }

@@ -160,6 +160,12 @@ void Output::Take(std::string_view more) {
     WriteOut(more);
 }
 
+void Output::Discard() {
+  buffer().clear();
+  place_.clear();
+  wrote_ = false;
+}
+
 Status Output::Finish(bool succeeded) {
   if (!succeeded && !wrote_ && buffer().empty()) return {};
   WriteOut({});

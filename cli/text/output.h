@@ -36,6 +36,10 @@ class Output final : public TextSink {
   // closed, and Finish returns the error.
   void CheckWith(std::function<Status()> check) { check_ = std::move(check); }
 
+  // Drops what was not written yet. A file that this output would have created does not appear, and
+  // the older one stays. What went to a pipe or to a file that another name leads to stays there.
+  void Discard();
+
   // Writes the rest. A command that did not succeed and wrote nothing leaves no file, or the older
   // one. Errors: kSystem for a failure other than a reader that went away; the check's.
   Status Finish(bool succeeded = true);
