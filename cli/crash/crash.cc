@@ -13,7 +13,8 @@ void AddCrashOptions(CLI::App& app, CrashWords& words, ReaderWords&) {
   app.add_option("--pid", words.pid,
                  "Process that died (default: the first one that a signal killed)");
   app.add_option("--last", words.last,
-                 "Number of calls, lines and instructions shown of each thread (default 20)")
+                 "Number of calls, lines and instructions shown of each thread (default 20, at "
+                 "most 100,000)")
       ->check(CLI::Range(uint64_t{1}, uint64_t{100000}));
   app.add_option("--why", words.why,
                  "Register or address whose last value is followed back (default: the source of "

@@ -8,6 +8,7 @@
 #include "cli/crash/crash_text.h"
 #include "cli/text/process_ends.h"
 #include "replay/crash/crash_kind.h"
+#include "replay/writers/text/code_words.h"
 #include "replay/writers/text/printable.h"
 
 namespace flowback::cli {
@@ -218,7 +219,7 @@ std::string PlaceWords(const CrashPlace& place) {
           ? (place.object.empty()
                  ? fmt::format("[{}]", Hex(place.address))
                  : fmt::format("[{}+{:#x}]", Printable(LastPart(place.object)), place.in_object))
-          : Printable(place.function);
+          : Printable(ShortName(place.function));
   if (place.line != 0)
     words += fmt::format(" ({}:{})", Printable(LastPart(place.file)), place.line);
   else if (!place.function.empty())

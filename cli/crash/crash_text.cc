@@ -10,6 +10,7 @@
 #include "replay/crash/who_stored.h"
 #include "replay/session/stack_naming.h"
 #include "replay/values/chain_words.h"
+#include "replay/writers/text/code_words.h"
 #include "replay/writers/text/printable.h"
 
 namespace flowback::cli {
@@ -165,6 +166,7 @@ class CrashWriter {
       const CrashPlace place = PlaceOf(session_, call.space, call.entry, false);
       std::string name = place.function.empty() ? PlaceWords(place) : place.function;
       if (name.ends_with("@plt")) name.resize(name.size() - std::string_view("@plt").size());
+      name = ShortName(name);
       Line(fmt::format("{:>10} {:>9}  {}{}{}", Before(call.tsc), call.end_number - call.number,
                        std::string(size_t{2} * std::min(call.depth - least, 40U), ' '),
                        Printable(name),

@@ -62,11 +62,11 @@ void JudgeUse(const HostFacts& facts, const std::string& trial, Verdict& v) {
 // ---- Intel PT ----
 
 std::string NoPtReason(const HostFacts& facts) {
-  if (!IsX86(facts)) return "no Intel PT: not an Intel CPU";
-  if (!IsIntel(facts)) return "no Intel PT: the CPU is from another maker";
+  if (!IsX86(facts)) return "Intel PT needs an Intel CPU";
+  if (!IsIntel(facts)) return "Intel PT needs an Intel CPU; this one is from another maker";
   if (facts.Flag("intel_pt")) return "the CPU has Intel PT but the kernel does not offer it";
-  if (IsVirtual(facts)) return "no Intel PT: this virtual machine is not given it";
-  return "no Intel PT: the CPU is older than Broadwell, or the firmware has switched it off";
+  if (IsVirtual(facts)) return "this virtual machine has no Intel PT";
+  return "the CPU has no Intel PT: it is older than Broadwell, or the firmware has switched it off";
 }
 
 std::string NoPtFix(const HostFacts& facts) {
@@ -115,11 +115,11 @@ std::string NoLbrFix(const HostFacts& facts) {
 }
 
 std::string NoLbrReason(const HostFacts& facts) {
-  if (IsVirtual(facts)) return "no LBR: this virtual machine is not given a branch stack";
+  if (IsVirtual(facts)) return "this virtual machine has no branch stack";
   if (facts.Flag("amd_lbr_v2") || facts.Flag("brs"))
     return fmt::format("the CPU has {} but the kernel does not offer it", LbrName(facts));
-  if (IsAmd(facts)) return "no branch stack: AMD has one from Zen 3 on";
-  return "no LBR: the kernel offers no branch stack";
+  if (IsAmd(facts)) return "the CPU has no branch stack: AMD has one from Zen 3 on";
+  return "the kernel offers no branch stack";
 }
 
 Verdict JudgeLbr(const HostFacts& facts, const std::string& instead) {
@@ -127,7 +127,7 @@ Verdict JudgeLbr(const HostFacts& facts, const std::string& instead) {
   const Trial* trial = facts.Tried("branches");
   const bool works = trial != nullptr && trial->ok();
   if (!IsX86(facts)) {
-    v.why = "no LBR: the CPU is of another architecture";
+    v.why = "the CPU is of another architecture";
     v.found_by = VendorText(facts);
   } else if (facts.branch_entries || facts.has_brs_event || works) {
     v.why = LbrName(facts);
@@ -155,14 +155,14 @@ Verdict JudgeLbr(const HostFacts& facts, const std::string& instead) {
 Verdict JudgeBrbe(const HostFacts& facts, const std::string& instead) {
   Verdict v{.kind = "brbe", .instead = instead};
   if (!IsArm(facts)) {
-    v.why = "no BRBE: the CPU is of another architecture";
+    v.why = "the CPU is of another architecture";
     v.found_by = VendorText(facts);
   } else if (facts.branch_entries) {
     v.why = fmt::format("BRBE: branch stacks of {} entries", *facts.branch_entries);
     v.found_by = facts.branch_source + " says so";
     JudgeUse(facts, "branches", v);
   } else {
-    v.why = "no BRBE: the kernel offers no branch stack";
+    v.why = "the kernel offers no branch stack";
     v.found_by = fmt::format("{}; no caps/branches under {}/arm*", VendorText(facts), kPmuFolder);
     v.fix = "boot Linux 6.17 or newer with CONFIG_ARM64_BRBE on a CPU with FEAT_BRBE";
   }
@@ -191,7 +191,7 @@ bool FileWillDo(const Emulator& emulator, Verdict& v) {
     return false;
   }
   if (emulator.path.empty()) {
-    v.why = "no emulator is installed";
+    v.why = "an emulator is not installed";
     v.found_by = fmt::format("{} is not in PATH", emulator.name);
     v.fix = kInstallEmulator;
     return false;

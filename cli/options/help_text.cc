@@ -65,6 +65,18 @@ bool IsRare(std::string_view command, const CLI::Option& option) {
   });
 }
 
+// Returns the word that stands for the option's value. CLI11 appends what a check allows, as in
+// "N:UINT in [1 - 9]" and "MEASURE:{a,b}": the option's description says it in words.
+std::string ValueOf(const CLI::Option& option) {
+  std::string value = option.get_type_name();
+  const size_t colon = value.rfind(':');
+  if (colon == std::string::npos) return value;
+  const std::string_view allowed = std::string_view(value).substr(colon + 1);
+  if (allowed.starts_with('{') || allowed.find(" in [") != std::string_view::npos)
+    value.resize(colon);
+  return value;
+}
+
 // "-S, --snapshot", "[SIZE]": an option's names, and what kind of word it takes.
 struct Spelling {
   std::string names, value;
@@ -81,7 +93,7 @@ Spelling Spell(const CLI::Option& option) {
   if (option.get_positional()) spelling.names = option.get_name();
   if (option.get_positional() || option.get_items_expected_max() == 0) return spelling;
   const bool optional = option.get_items_expected_min() == 0;
-  spelling.value = optional ? "[" + option.get_type_name() + "]" : option.get_type_name();
+  spelling.value = optional ? "[" + ValueOf(option) + "]" : ValueOf(option);
   return spelling;
 }
 

@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "base/path_text.h"
+#include "replay/writers/text/code_words.h"
 #include "replay/writers/text/printable.h"
 
 namespace flowback::cli {
@@ -18,7 +19,7 @@ void AppendFrameText(const NamedFrame& named, const StackFrame& frame, bool inne
   } else {
     out.append(22, ' ');
   }
-  AppendPrintable(out, named.function.empty() ? "??" : named.function);
+  AppendPrintable(out, named.function.empty() ? "??" : ShortName(named.function));
   if (!named.file.empty()) {
     out += " (";
     AppendPrintable(out, LastPart(named.file));

@@ -50,9 +50,10 @@ void AddTimelineOptions(CLI::App& app, TimelineWords& words, ReaderWords& reader
                  "Print the instructions at this time with their proven bounds: a time as for "
                  "--time, begin, end, crash, spike:N (the N-th slowest instance of the last "
                  "`spikes`), or '#N' (the N-th instruction of a thread, --tid)");
-  app.add_option("--by", words.by,
-                 "Profile functions (default), or source lines by executed instructions; inlined "
-                 "code counts for the line it was written on")
+  app.add_option(
+         "--by", words.by,
+         "Profile by function (default), or by line: source lines by executed instructions; "
+         "inlined code counts for the line it was written on")
       ->check(CLI::IsMember({"function", "line"}));
   app.add_flag("--lines", words.lines, "Short for --by line");
   app.add_flag("--overview", words.overview,

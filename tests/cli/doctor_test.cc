@@ -312,7 +312,7 @@ TEST(Doctor, ArmMachineWithBrbe) {
   EXPECT_TRUE(Says(machine.Judge("brbe")["why"], "32 entries"));
   EXPECT_EQ(machine.Judge("step")["usable"], false);
   EXPECT_TRUE(Says(machine.Judge("step")["why"], "x86-64 only"));
-  EXPECT_TRUE(Says(machine.Judge("pt")["why"], "not an Intel CPU"));
+  EXPECT_TRUE(Says(machine.Judge("pt")["why"], "needs an Intel CPU"));
 }
 
 TEST(Doctor, StepWorksAnywhereOnX86) {

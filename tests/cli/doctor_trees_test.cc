@@ -33,9 +33,9 @@ const Expected kExpected[] = {
     {"zen3", "lbr", true, "AMD BRS: branch stacks of 16 entries", "branch-brs"},
     {"zen4", "lbr", true, "AMD LBR v2 (LbrExtV2): branch stacks of 16", "any,u"},
     {"arm_brbe", "brbe", true, "BRBE: branch stacks of 64 entries", "any,u"},
-    {"arm_brbe", "pt", false, "not an Intel CPU", ""},
-    {"virtual_machine", "pt", false, "this virtual machine is not given it", "pt_mode=1"},
-    {"virtual_machine", "lbr", false, "this virtual machine is not given", "pmu=on"}};
+    {"arm_brbe", "pt", false, "needs an Intel CPU", ""},
+    {"virtual_machine", "pt", false, "this virtual machine has no Intel PT", "pt_mode=1"},
+    {"virtual_machine", "lbr", false, "this virtual machine has no branch stack", "pmu=on"}};
 
 json Diagnose(const std::string& file) {
   const ProgramResult result = RunFlowback({"doctor", "--json", "--tree", file});

@@ -33,7 +33,7 @@ TEST(Help, ShowsExamplesFirstAndFitsTwoScreens) {
   size_t commands = 0;
   for (const char* command :
        {"record", "doctor", "info", "decode", "stack", "replay", "timeline", "spikes", "locks",
-        "coverage", "crash", "report", "pack", "merge", "branches", "export", "version"}) {
+        "coverage", "crash", "report", "pack", "merge", "branches", "export", "query", "version"}) {
     ++commands;
     const std::string help = RunFlowback({command, "--help"}).out;
     EXPECT_LE(std::ranges::count(help, '\n'), kTwoScreens) << help;
@@ -44,6 +44,9 @@ TEST(Help, ShowsExamplesFirstAndFitsTwoScreens) {
     const bool has_more = help.contains(" more options: flowback " + std::string(command));
     EXPECT_EQ(has_more, std::ranges::count(whole, '\n') > std::ranges::count(help, '\n')) << help;
     EXPECT_FALSE(whole.contains(" more options: ")) << whole;
+    // The library's words for what a check allows: "N:UINT in [1 - 9]", "MEASURE:{a,b}".
+    for (const char* word : {":UINT", " in [", ":{", ":TEXT", ":INT", ":FLOAT"})
+      EXPECT_FALSE(whole.contains(word)) << word << '\n' << whole;
   }
   EXPECT_GE(commands, 17u) << all;
 }

@@ -11,6 +11,7 @@
 #include "replay/coverage/report/coverage_changes.h"
 #include "replay/coverage/report/report_lists.h"
 #include "replay/writers/coverage/coverage_words.h"
+#include "replay/writers/text/code_words.h"
 #include "replay/writers/text/counted.h"
 #include "replay/writers/text/printable.h"
 #include "replay/writers/writers.h"
@@ -149,8 +150,8 @@ class SummaryWriter {
     if (changes.empty()) return;
     out_ += fmt::format("{:>9}  {}\n", "bytes", what);
     for (size_t i = 0; i < std::min(changes.size(), view_.rows); ++i)
-      out_ += fmt::format("{:>9}  {}  ({})\n", changes[i].bytes, Printable(changes[i].function),
-                          Printable(changes[i].object));
+      out_ += fmt::format("{:>9}  {}  ({})\n", changes[i].bytes,
+                          ShortName(Printable(changes[i].function)), Printable(changes[i].object));
     MoreRows(changes.size());
   }
 
@@ -167,9 +168,9 @@ class SummaryWriter {
     for (size_t i = 0; i < std::min(never.size(), view_.rows); ++i) {
       const ReportedFunction& at = never[i];
       const uint64_t lines = at.function->shares.lines.total;
-      std::string line =
-          fmt::format("{:>9} {:>7}  {}", at.code().code_bytes,
-                      lines == 0 ? "-" : std::to_string(lines), FunctionWords(at.code()));
+      std::string line = fmt::format("{:>9} {:>7}  {}", at.code().code_bytes,
+                                     lines == 0 ? "-" : std::to_string(lines),
+                                     ShortName(FunctionWords(at.code())));
       if (const std::string place = PlaceWords(report_, at.function->at); !place.empty())
         line += "  " + place;
       if (at.object != main_)
@@ -196,7 +197,7 @@ class SummaryWriter {
                                    branch.taken == 0 ? "never taken" : "always taken");
     const StaticFunction* function = each.object->code->FunctionAt(branch.address);
     line += function == nullptr ? fmt::format("{:#x}", branch.address)
-                                : fmt::format("{}+{:#x}", FunctionWords(*function),
+                                : fmt::format("{}+{:#x}", ShortName(FunctionWords(*function)),
                                               branch.address - function->begin);
     if (const std::string place = PlaceWords(report_, branch.at); !place.empty()) {
       line += "  " + place;

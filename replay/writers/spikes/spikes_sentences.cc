@@ -311,6 +311,24 @@ std::string OutlierSentence(const SpikesView& view, const Outlier& outlier) {
                      PercentWords(largest.share), PartWords(view, largest), more);
 }
 
+// Returns a sentence on how many of the slow and of the normal ones take that way of a branch, if
+// the shares differ by a quarter at least: else they explain nothing.
+std::string WhoGoesThere(const SpikeReport& report, uint32_t way) {
+  constexpr double kTelling = 0.25;
+  const GroupSums& slow = report.slow_sums;
+  const GroupSums& normal = report.normal_sums;
+  if (slow.instances == 0 || normal.instances == 0) return {};
+  const uint64_t slow_there = slow.Branch(way).instances;
+  const uint64_t normal_there = normal.Branch(way).instances;
+  const auto share = [](uint64_t part, uint64_t all) {
+    return static_cast<double>(part) / static_cast<double>(all);
+  };
+  if (share(slow_there, slow.instances) - share(normal_there, normal.instances) < kTelling)
+    return {};
+  return fmt::format(" {} of {} slow ones go there, and {} of {} normal ones.", slow_there,
+                     slow.instances, normal_there, normal.instances);
+}
+
 std::string PartingSentence(const SpikesView& view, const Outlier& outlier) {
   const Parting& parting = outlier.parting;
   const std::string same = Counted(parting.after, "branch");
@@ -324,20 +342,16 @@ std::string PartingSentence(const SpikesView& view, const Outlier& outlier) {
       both && of.indirect &&
       EdgeWords(view, parting.edge).Full() == EdgeWords(view, parting.other).Full();
   const bool same_branch = both && (of.other == parting.other || same_jump);
-  const auto counts = [&](uint32_t way) {
-    return fmt::format("{} slow and {} normal ones", view.report->slow_sums.Branch(way).instances,
-                       view.report->normal_sums.Branch(way).instances);
-  };
   if (!same_branch)
     return fmt::format(
         "It leaves the way of instance {}, the normal one most like it, after {}, before {}.",
         outlier.nearest, same, EdgeWords(view, edge).Full());
   return fmt::format(
       "It leaves the way of instance {}, the normal one most like it, after {}, at {}: it goes to "
-      "{}, as do {}; the other goes to {}, as do {}.",
+      "{}, the other to {}.{}",
       outlier.nearest, same, EdgeWords(view, edge).Full(),
-      TargetWords(view, parting.edge).LineOrPlace(), counts(parting.edge),
-      TargetWords(view, parting.other).LineOrPlace(), counts(parting.other));
+      TargetWords(view, parting.edge).LineOrPlace(), TargetWords(view, parting.other).LineOrPlace(),
+      WhoGoesThere(*view.report, parting.edge));
 }
 
 }  // namespace flowback
