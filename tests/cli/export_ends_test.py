@@ -20,7 +20,7 @@ def on_a_terminal(*words):
     """The status, and all that a terminal shows."""
     child, terminal = pty.fork()
     if child == 0:
-        os.environ["NO_COLOR"] = "1"
+        os.environ.update(NO_COLOR="1", PAGER="cat")
         os.execv(FLOWBACK, [FLOWBACK, *words])
     shown = b""
     while True:
@@ -55,6 +55,7 @@ class ExportEnds(unittest.TestCase):
             self.assertEqual(self.export("--to", name).returncode, 0)  # a pipe takes them
             status, shown = on_a_terminal("export", RECORDING, "--to", name, "-o", self.output)
             self.assertEqual((status, os.path.getsize(self.output) != 0), (0, True), shown)
+            os.unlink(self.output)
 
     def test_a_terminal_shows_text(self):
         for name in TEXT:

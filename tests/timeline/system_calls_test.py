@@ -146,7 +146,7 @@ class SystemCalls(unittest.TestCase):
                 self.assertEqual(open_calls[-1]["name"], "Sleep")
             counts[begin["name"].removesuffix(ENDING)] += ENDING in begin["name"]
         self.assertEqual({name: count for name, count in counts.items() if count}, MADE)
-        for words in (["--to", "speedscope"], ["--to", "csv"], ["--to", "callgrind"], ["--to", "flamegraph"]):
+        for words in (["--to", "speedscope"], ["--to", "csv"], ["--to", "callgrind"]):
             self.assertIn("nanosleep" + ENDING, callgrind.run(FLOWBACK, "export", self.data, *words), words)
 
     def test_one_core_tells_the_same(self):
