@@ -17,7 +17,7 @@ pages=$folder/pages.part
 
 description() {
   cat "$sources/$1.roff"
-  case $1 in info | decode | stack | replay | crash | pack | timeline | spikes | locks | coverage | branches | export | query | report) cat "$sources/readers.roff" ;; esac
+  case $1 in info | decode | stack | replay | crash | pack | timeline | spikes | locks | coverage | branches | export | query | report | diff) cat "$sources/readers.roff" ;; esac
 }
 
 printf '%s\n' "$commands" | while read -r name summary; do

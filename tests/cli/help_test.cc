@@ -18,9 +18,9 @@ TEST(Help, ListsWhatWorksAndNothingElse) {
   EXPECT_EQ(help.status, 0);
   for (const char* command :
        {"record", "decode", "stack", "replay", "timeline", "spikes", "locks", "coverage", "crash",
-        "pack", "merge", "branches", "export", "query", "report"})
+        "pack", "merge", "branches", "export", "query", "report", "diff"})
     EXPECT_TRUE(help.out.contains(std::string("  ") + command)) << help.out;
-  EXPECT_FALSE(help.out.contains("\n  diff ")) << help.out;
+  EXPECT_FALSE(help.out.contains("\n  watch ")) << help.out;
   EXPECT_EQ(RunFlowback({}).status, 2);
   EXPECT_EQ(RunFlowback({"help", "decode"}).status, 0);
   EXPECT_TRUE(RunFlowback({"decode", "--help-all"}).out.contains("--resync"));
@@ -31,9 +31,9 @@ TEST(Help, ShowsExamplesFirstAndFitsTwoScreens) {
   constexpr std::ptrdiff_t kTwoScreens = 80;  // lines
   const std::string all = RunFlowback({"help"}).out;
   size_t commands = 0;
-  for (const char* command :
-       {"record", "doctor", "info", "decode", "stack", "replay", "timeline", "spikes", "locks",
-        "coverage", "crash", "report", "pack", "merge", "branches", "export", "query", "version"}) {
+  for (const char* command : {"record", "doctor", "info", "decode", "stack", "replay", "timeline",
+                              "spikes", "locks", "coverage", "crash", "report", "pack", "merge",
+                              "branches", "export", "query", "diff", "version"}) {
     ++commands;
     const std::string help = RunFlowback({command, "--help"}).out;
     EXPECT_LE(std::ranges::count(help, '\n'), kTwoScreens) << help;

@@ -60,6 +60,8 @@ ROOMS = {
     "writers": (["replay/writers/", "include/flowback/writers.h", "include/flowback/flowback.h"], _FIRST + _CODE + _BELOW_CLI + ["session"]),
     # Recordings as tables of a database.
     "query": (["replay/query/"], _FIRST + _CODE + _BELOW_CLI + ["session", "writers"]),
+    # Two recordings, compared.
+    "diff": (["replay/diff/"], _FIRST + _CODE + ["decode", "replay"]),
     # What commands have in common knows no command.
     "cli_ground": (
         ["cli/command.h", "cli/commands.def", "cli/options/", "cli/reading/", "cli/text/"],
@@ -68,7 +70,7 @@ ROOMS = {
     "cli_listing": (["cli/listing/"], _FIRST + _CODE + _BELOW_CLI + ["session", "writers", "cli_ground"]),
     "cli": (
         ["cli/"],
-        _FIRST + _CODE + _BELOW_CLI + ["session", "writers", "debug", "crash", "values", "gdb", "dap", "query", "cli_ground", "cli_listing"],
+        _FIRST + _CODE + _BELOW_CLI + ["session", "writers", "debug", "crash", "values", "gdb", "dap", "query", "diff", "cli_ground", "cli_listing"],
     ),
 }
 

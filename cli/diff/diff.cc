@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: MIT
+// `flowback diff`: what a newer run executed otherwise than an older one.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+#include "cli/command.h"
+#include "cli/diff/diff_job.h"
+#include "cli/diff/diff_options.h"
+#include "cli/options/arguments.h"
+#include "cli/reading/reading_command.h"
+
+namespace flowback::cli {
+namespace {
+
+void AddDiffOptions(CLI::App& app, DiffOptions& options, ReaderWords& words) {
+  options.words = &words;
+  app.add_option("NEW", options.other, "Recording to compare INPUT with");
+  app.add_option("--old", options.old,
+                 "Recordings or part files of the old side; several show the noise");
+  app.add_option("--new", options.now, "Recordings or part files of the new side");
+  AddRepeatable(app, "--object", options.patterns.objects,
+                "Select a file of code: its path, its last part, or a pattern (libz*)");
+  app.add_option("--function", options.function,
+                 "Select a function: its name, a pattern (str*) or /an expression/");
+  AddRepeatable(app, "--include", options.patterns.include,
+                "Select code of these source files: a path, its last part, or a pattern");
+  AddRepeatable(app, "--exclude", options.patterns.exclude, "Leave out code of these source files");
+  app.add_option("--top", options.top, "Lines of each list (default 10)");
+  app.add_option("--min-change", options.min_change,
+                 "Leave out changes below this share of all instructions (default 0.1 %)");
+  AddRepeatable(app, "--fail-if", options.fail_if,
+                "Exit with 1 if this holds, such as 'instructions(main) > 1.02x'; repeatable");
+  app.add_option("--junit", options.junit, "Write each --fail-if as a test case to FILE");
+  app.footer(
+      "`flowback help output diff` explains the tables, the limits of --fail-if and the JSON.");
+}
+
+Error OneSideOnly(const std::string& missing) {
+  return Error(ErrorCode::kUsage,
+               "diff: nothing to compare with: no recording of the " + missing + " side is named")
+      .Remedy("`flowback diff OLD NEW`, or `flowback diff --old FILE... --new FILE...`");
+}
+
+// The positional words name a recording of each side.
+Status UnderstandSides(DiffOptions& options) {
+  ReaderWords& words = *options.words;
+  std::string& first = words.input.empty() ? words.input_option : words.input;
+  if (!first.empty()) options.old.insert(options.old.begin(), first);
+  if (!options.other.empty()) options.now.insert(options.now.begin(), options.other);
+  if (options.old.empty()) return Fail(OneSideOnly("old"));
+  if (options.now.empty()) return Fail(OneSideOnly("new"));
+  if (first.empty()) words.input = options.old.front();
+  return {};
+}
+
+Status UnderstandDiff(DiffOptions& options) {
+  if (!options.reader.open.raw_pt.empty())
+    return Fail(
+        Error(ErrorCode::kUsage, "diff: --raw-pt does not apply")
+            .Remedy("two recordings, or part files of `coverage --raw-pt FILE --save PART`"));
+  if (!options.reader.time.empty())
+    return Fail(
+        Error(ErrorCode::kUsage, "diff: --time does not apply, because it compares whole runs")
+            .Remedy("part files of `coverage --time A,B --save PART`"));
+  if (!(options.min_change >= 0 && options.min_change <= 100))
+    return Fail(Error(ErrorCode::kUsage, "diff: --min-change is a share from 0 to 100 per cent")
+                    .Remedy("--min-change 0.1"));
+  if (!options.junit.empty() && options.fail_if.empty())
+    return Fail(
+        Error(ErrorCode::kUsage, "diff: --junit writes the limits of --fail-if, and none is given")
+            .Remedy("--fail-if 'instructions(main) > 1.02x'"));
+  for (const std::string& text : options.fail_if) {
+    Result<DiffLimit> limit = DiffLimit::Parse(text);
+    if (!limit) return Fail(limit.error());
+    options.limits.push_back(*std::move(limit));
+  }
+  if (!options.function.empty()) {
+    Result<NamePattern> pattern = NamePattern::Parse(options.function);
+    if (!pattern) return Fail(pattern.error());
+    options.patterns.function = *std::move(pattern);
+  }
+  return UnderstandSides(options);
+}
+
+}  // namespace
+
+int RunDiff(const Arguments& arguments) {
+  return ExecuteReading<DiffOptions>(
+      arguments,
+      {.name = "diff",
+       .summary = "Shows what a newer run executed otherwise than an older one.",
+       .add_options = AddDiffOptions,
+       .hidden = {"--time", "--raw-pt", "--pevent", "--sample-type", "--time-conv", "--cpu",
+                  "--tsc-ctc", "--mtc-freq", "--nominal-freq", "--filter", "--section"},
+       .understand_first = UnderstandDiff,
+       .run = [](const DiffOptions& options) { return DiffJob(options).Run(); }});
+}
+
+}  // namespace flowback::cli

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: MIT
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "base/path_text.h"
+#include "cli/diff/diff_view.h"
+#include "replay/writers/text/code_words.h"
+#include "replay/writers/text/counted.h"
+#include "replay/writers/text/printable.h"
+#include "replay/writers/timeline/timeline_view.h"
+
+namespace flowback::cli {
+namespace {
+
+// "new.data", or "the 3 new recordings".
+std::string SideText(const std::vector<std::string>& inputs, const char* side) {
+  if (inputs.size() == 1) return Printable(inputs.front());
+  return fmt::format("the {} {} recordings", inputs.size(), side);
+}
+
+class SentenceWriter {
+ public:
+  explicit SentenceWriter(const DiffView& view)
+      : view_(view),
+        diff_(view.diff),
+        old_(SideText(view.old, "old")),
+        now_(SideText(view.now, "new")) {}
+
+  std::vector<std::string> Write() {
+    Headline();
+    Code();
+    Times();
+    Notes();
+    return std::move(sentences_);
+  }
+
+ private:
+  void Say(std::string sentence) {
+    if (sentences_.empty() && !sentence.empty())
+      sentence.front() = sentence.starts_with("the ") ? 'T' : sentence.front();
+    sentences_.push_back(std::move(sentence));
+  }
+  std::string Mean() const { return diff_.IsSingle() ? "" : " on average"; }
+
+  void Headline() {
+    const MeasuredChange& all = diff_.instructions;
+    const char* const of = diff_.is_part ? " of the chosen code" : "";
+    const std::string numbers = fmt::format("{} instead of {}{}", GroupedDigits(all.now.rounded()),
+                                            GroupedDigits(all.old.rounded()), Mean());
+    if (all.delta() == 0)
+      Say(fmt::format("{} executes as many instructions{} as {} ({}){}", now_, of, old_,
+                      GroupedDigits(all.now.rounded()), LargestChange(false)));
+    else if (!all.IsSignificant())
+      Say(fmt::format("{} executes as many instructions{} as {} within the noise ({}){}", now_, of,
+                      old_, numbers, LargestChange(false)));
+    else
+      Say(fmt::format("{} executes {} instructions{} {} {} ({}){}", now_, MoreOrFewer(all), of,
+                      all.ratio() >= 2 ? "as" : "than", old_, numbers, LargestChange(true)));
+  }
+
+  const FunctionChange* LargestFunction() const {
+    for (const FunctionChange& each : diff_.functions)
+      if (each.self.delta() != 0 && each.self.IsSignificant()) return &each;
+    return nullptr;
+  }
+
+  // Returns the end of the first sentence.
+  std::string LargestChange(bool all_changed) const {
+    const FunctionChange* const function = LargestFunction();
+    if (function == nullptr) return ".";
+    const double share = function->self.delta() / diff_.instructions.delta();
+    const bool mostly = all_changed && share >= 0.5;
+    const LineChange* const line = MostChangedLine(diff_, *function);
+    std::string text = fmt::format("{} {}", mostly ? ", mostly in" : "; the largest change is in",
+                                   FunctionText(function->name, function->object));
+    const DiffPlace place =
+        line == nullptr ? function->place()
+                        : DiffPlace{line->file, line->line != 0 ? line->line : line->old_line};
+    if (place.line != 0) text += fmt::format(" at {}", PlaceText(place));
+    return text + fmt::format(": {}.", SignedDigits(function->self.delta()));
+  }
+
+  void Code() {
+    uint64_t newly = 0;
+    uint64_t gone = 0;
+    for (const FunctionChange& each : diff_.functions) {
+      newly += IsNew(each.fate) && each.in_all_runs;
+      gone += IsGone(each.fate) && each.in_all_runs;
+    }
+    uint64_t directions[2] = {};
+    for (const DirectionChange& each : diff_.directions)
+      directions[IsNew(each.fate)] += each.in_all_runs;
+    if (newly + gone + directions[0] + directions[1] == 0)
+      Say("Both sides execute the same functions and the same directions of branches.");
+    else
+      Say(fmt::format("New: {} and {}. Gone: {} and {}.", Counted(newly, "function"),
+                      Counted(directions[1], "branch direction"), Counted(gone, "function"),
+                      Counted(directions[0], "branch direction")));
+  }
+
+  void Times() {
+    if (diff_.has_times) {
+      const auto time = [](const Measured& side) {
+        return DurationWords(static_cast<uint64_t>(side.mean), true);
+      };
+      Say(
+          fmt::format("The threads lived {} instead of {}{}, of which they were {} instead of {} "
+                      "off the CPU.",
+                      time(diff_.duration.now), time(diff_.duration.old), Mean(),
+                      time(diff_.off_cpu.now), time(diff_.off_cpu.old)));
+    } else if (diff_.emulated) {
+      Say("Recorded under emulation: counts are the program's own; times are not, and are left "
+          "out.");
+    }
+    if (diff_.sampled)
+      Say("Only samples were recorded, so counts are of these.");
+    else if (!diff_.has_calls)
+      Say("A part file has no calls: calls are entries of functions, and callees are left out.");
+  }
+
+  void Notes() {
+    if (diff_.old_lost || diff_.lost)
+      Say(fmt::format("Trace was lost of {}: code may have executed more often than is counted.",
+                      diff_.old_lost && diff_.lost ? "both sides"
+                      : diff_.lost                 ? now_
+                                                   : old_));
+    const auto lost = std::ranges::count(diff_.functions, Fate::kNotKnown, &FunctionChange::fate);
+    if (lost != 0)
+      Say(fmt::format("It is not known of {} whether one side executed them.",
+                      Counted(static_cast<uint64_t>(lost), "function")));
+    if (diff_.unmatched_lines != 0)
+      Say(fmt::format("{} of the old side that executed {} no counterpart in the new source.",
+                      Counted(diff_.unmatched_lines, "line"),
+                      diff_.unmatched_lines == 1 ? "has" : "have"));
+    for (const ObjectMatch& each : diff_.objects)
+      if (each.executed && !each.name.empty() && !each.old_name.empty() &&
+          each.name != each.old_name)
+        Say(fmt::format("{} is compared with {}.", Printable(each.name), Printable(each.old_name)));
+    if (diff_.IsSingle() && diff_.instructions.delta() != 0)
+      Say("One recording of a side does not show the noise. Several do: --old FILE... --new "
+          "FILE...");
+  }
+
+  const DiffView& view_;
+  const RunComparison& diff_;
+  const std::string old_;
+  const std::string now_;
+  std::vector<std::string> sentences_;
+};
+
+std::string LimitValue(const DiffLimit& limit, const Measured& value) {
+  switch (limit.measure) {
+    case DiffLimit::Measure::kCoverage:
+      return fmt::format("{:.1f} %", value.mean);
+    case DiffLimit::Measure::kTime:
+    case DiffLimit::Measure::kOffCpu:
+      return DurationWords(static_cast<uint64_t>(value.mean), true);
+    default:
+      return GroupedDigits(value.rounded());
+  }
+}
+
+}  // namespace
+
+bool DiffView::IsLarge(const MeasuredChange& change) const {
+  const double all = std::max(diff.instructions.old.mean, diff.instructions.now.mean);
+  return change.delta() != 0 && change.IsSignificant() &&
+         std::abs(change.delta()) >= all * min_change / 100;
+}
+
+std::vector<std::string> DiffSentences(const DiffView& view) {
+  return SentenceWriter(view).Write();
+}
+
+std::string SignedDigits(double number) {
+  const std::string digits = GroupedDigits(static_cast<uint64_t>(std::abs(number) + 0.5));
+  if (digits == "0") return digits;
+  return (number < 0 ? "-" : "+") + digits;
+}
+
+std::string MoreOrFewer(const MeasuredChange& change) {
+  const double ratio = change.ratio();
+  if (ratio >= 2) return fmt::format("{:.2f} times as many", ratio);
+  const double percent = 100 * std::abs(ratio - 1);
+  const char* const more = ratio > 1 ? "more" : "fewer";
+  if (percent < 0.05) return fmt::format("{:.2g} % {}", percent, more);
+  return fmt::format("{:.1f} % {}", percent, more);
+}
+
+std::string FunctionText(const std::string& name, const std::string& object) {
+  if (!name.empty()) return ShortName(name);
+  return fmt::format("[code without a symbol in {}]", Printable(object));
+}
+
+std::string PlaceText(const DiffPlace& place) {
+  if (place.line == 0) return {};
+  return fmt::format("{}:{}", Printable(LastPart(place.file)), place.line);
+}
+
+std::string OutcomeText(const DiffLimit& limit, const LimitOutcome& outcome) {
+  if (!outcome.problem.empty()) return PrintableProse(outcome.problem);
+  const MeasuredChange& change = outcome.change;
+  std::string text = LimitValue(limit, change.now);
+  if (limit.measure == DiffLimit::Measure::kNew || limit.measure == DiffLimit::Measure::kGone)
+    return text;
+  text += fmt::format(" instead of {}", LimitValue(limit, change.old));
+  if (change.old.mean != 0) text += fmt::format(" ({:.4f}x)", change.ratio());
+  if (outcome.is_noise) text += ", which is within the noise";
+  return text;
+}
+
+}  // namespace flowback::cli

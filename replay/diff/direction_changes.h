@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: MIT
+// Directions of branches that only one side executed.
+#pragma once
+
+#include <vector>
+
+#include "replay/diff/function_changes.h"
+#include "replay/diff/line_changes.h"
+
+namespace flowback {
+
+// Returns those in functions that executed on both sides, in any order. Where the builds differ, a
+// direction is the line that the branch stands in and the line that it leads to, which only one
+// side must have executed: compilers turn branches round and move code, and lines remain.
+std::vector<DirectionChange> DirectionsOf(const ProfiledSides& sides, const MatchedObjects& objects,
+                                          const MatchedFunctions& functions,
+                                          const MatchedLines& lines,
+                                          const std::vector<LineChange>& executed);
+
+}  // namespace flowback

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: MIT
+"""Records small programs by emulation and compares the recordings."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+FLOWBACK, PROJECT, COMPILER = sys.argv[1:4]
+PROGRAMS = f"{PROJECT}/tests/diff/programs"
+
+
+def run(words, status=0, **more):
+    """The finished process. Fails, and shows what it printed, if it ends with another status."""
+    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=100, **more)
+    if status is not None and done.returncode != status:
+        raise AssertionError(f"{words}: status {done.returncode}, not {status}: {done.stderr}")
+    return done
+
+
+class Comparing(unittest.TestCase):
+    """Each test has a folder and a cache of its own."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+        self.environment = {**os.environ, "FLOWBACK_CACHE": f"{self.folder}/cache", "COLUMNS": "200"}
+
+    def flowback(self, *words, status=0):
+        """The finished command."""
+        return run([FLOWBACK, *words], status, env=self.environment, cwd=self.folder)
+
+    def build(self, source, name, *options):
+        """The program `name`, built without a C library from a file of programs/."""
+        program = f"{self.folder}/{name}"
+        os.makedirs(os.path.dirname(program), exist_ok=True)
+        copy = f"{os.path.dirname(program)}/{source}"
+        if not os.path.exists(copy):
+            shutil.copy(f"{PROGRAMS}/{source}", copy)
+        run([COMPILER, "-g", "-O1", "-nostdlib", "-static", "-fno-stack-protector", "-fno-pie", "-no-pie",
+             "-Wl,--build-id", *options, "-o", program, copy])
+        return program
+
+    def record(self, output, *command):
+        """The recording of a command."""
+        path = f"{self.folder}/{output}"
+        self.flowback("record", "--engine", "emulate", "-o", path, "--", *command)
+        return path
+
+    def diff(self, *words, status=0):
+        """The objects that `diff --json` prints, by type."""
+        done = self.flowback("diff", *words, "--json", status=status)
+        told = {}
+        for line in done.stdout.splitlines():
+            each = json.loads(line)
+            told.setdefault(each["type"], []).append(each)
+        self.assertEqual(told["diff"][0]["schema"], "flowback.diff/1")
+        return told
+
+
+def by_name(told):
+    """The functions by name."""
+    return {each["function"]: each for each in told["function"]}
+
+
+def main(name):
+    """Runs the tests; leaves them out where this machine cannot record by emulation."""
+    if shutil.which("qemu-x86_64") is None and not os.environ.get("FLOWBACK_QEMU"):
+        print("skipped: there is no qemu-x86_64")
+        sys.exit(77)
+    if run(["uname", "-m"]).stdout.strip() != "x86_64":
+        print("skipped: the programs are of x86-64")
+        sys.exit(77)
+    unittest.main(argv=[name])
