@@ -34,8 +34,8 @@ struct CallChange {
                                    // innermost first
   AddressStack called;             // return addresses of calls that are open now; the outermost
                                    // first
-  uint64_t deepest = 0;            // so many of its own calls were open at most, but for those that
-                                   // return within a path of the decoder's memo: a few blocks
+  uint64_t deepest = 0;  // most of its own calls that were open at once, except those that
+                         // return within a path of the decoder's memo: a few blocks
 
   void Call(uint64_t return_address) {
     if (!usual) return;

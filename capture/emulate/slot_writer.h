@@ -23,7 +23,7 @@ class SlotWriter {
   static SlotWriter Take(record::SharedArea& area, int32_t pid, int32_t tid);
 
   bool open() const { return slot_ != nullptr; }
-  // Reasons of Attention; only while open.
+  // Reasons of PendingRequest; only while open.
   uint32_t attention() const { return slot_->attention.load(std::memory_order_relaxed); }
   void Ignore(uint32_t reason) { slot_->attention.fetch_and(~reason); }
   // For other threads: false when it is closed. Should it just close, another thread may get the

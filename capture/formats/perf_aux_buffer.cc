@@ -34,11 +34,11 @@ uint64_t AuxBuffer::RecordedEnd() const {
   return end;
 }
 
-void AuxLies::Add(std::string text) {
+void AuxContradictions::Add(std::string text) {
   if (count_++ == 0) first_ = std::move(text);
 }
 
-void AuxLies::Report(Recording& recording) const {
+void AuxContradictions::Report(Recording& recording) const {
   if (count_ == 0) return;
   const std::string more = count_ == 1 ? "" : "; so do " + Dec(count_ - 1) + " more";
   recording.warnings.push_back({first_ + more, kDamageRemedy});

@@ -58,7 +58,7 @@ struct AuxBuffer {
 };
 
 // Contradictions of one kind, represented by the first.
-class AuxLies {
+class AuxContradictions {
  public:
   void Add(std::string text);
   void Report(Recording& recording) const;
@@ -80,9 +80,9 @@ class AuxBufferCheck {
   void CheckOffsets(AuxBuffer& buffer);
   void BoundCutPieces(AuxBuffer& buffer);
 
-  AuxLies records_;
-  AuxLies offsets_;
-  AuxLies sizes_;
+  AuxContradictions records_;
+  AuxContradictions offsets_;
+  AuxContradictions sizes_;
 };
 
 }  // namespace flowback::perf

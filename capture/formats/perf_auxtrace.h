@@ -63,7 +63,7 @@ class StreamCollector {
   std::map<std::pair<int32_t, int32_t>, uint32_t> sample_buffers_;  // by CPU, or by thread
   // Those whose records contradict themselves: index, thread, CPU.
   std::map<std::tuple<uint32_t, int32_t, int32_t>, uint32_t> doubtful_;
-  AuxLies owners_;
+  AuxContradictions owners_;
   std::vector<uint64_t> references_;  // of the AUXTRACE records; without zeros
   std::vector<AuxEntry> pending_;     // since the last AUXTRACE
   std::vector<AuxEntry> unplaced_;    // buffer not known from the order in the file

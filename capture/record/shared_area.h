@@ -54,7 +54,7 @@ struct ThreadProgress {
 };
 
 // Why a thread is to look up from its work.
-enum Attention : uint32_t {
+enum PendingRequest : uint32_t {
   kAttentionCode = 0x20,  // code has changed: what it runs from now on is to be told apart by time
   kAttentionStop = 0x40,  // the recorder wants no more
   kAttentionEnd = 0x80,   // its process ends

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "decode/pt/flow_names.h"
-#include "decode/pt/telling_sink.h"
+#include "decode/pt/forwarding_sink.h"
 #include "decode/pt/time_estimator.h"
 
 namespace flowback::pt {
@@ -47,14 +47,14 @@ class BatchWriter {
 
 // The receiver is a BatchWriter, or a TimeEstimator.
 template <class Receiver>
-class BatchSink : public TellingSink<BatchSink<Receiver>, Receiver> {
+class BatchSink : public ForwardingSink<BatchSink<Receiver>, Receiver> {
  public:
   static constexpr bool kMemoises = true;
   static constexpr MemoContent kMemoContent = MemoContent::kBlocks;
   static constexpr bool kListsBlocks = true;
   static constexpr bool kHearsPackets = true;
   static constexpr bool kWantsAddresses = true;
-  using TellingSink<BatchSink, Receiver>::kWantsTimes;
+  using ForwardingSink<BatchSink, Receiver>::kWantsTimes;
 
   // Where it stands, between two packets; the receiver's state is the receiver's.
   struct State {
@@ -62,7 +62,7 @@ class BatchSink : public TellingSink<BatchSink<Receiver>, Receiver> {
     const ThreadStay* stay = nullptr;
   };
 
-  explicit BatchSink(Receiver& receiver) : Telling(receiver), steps_(receiver.steps()) {}
+  explicit BatchSink(Receiver& receiver) : Forwarding(receiver), steps_(receiver.steps()) {}
 
   // The flow so far.
   void TellFlow() { Close(); }
@@ -71,7 +71,7 @@ class BatchSink : public TellingSink<BatchSink<Receiver>, Receiver> {
   void Restore(const State& state) {
     open_ = state.open;
     Told();
-    Telling::Enter(state.stay, {});
+    Forwarding::Enter(state.stay, {});
     done_ = false;
   }
 
@@ -177,19 +177,19 @@ class BatchSink : public TellingSink<BatchSink<Receiver>, Receiver> {
   {
     if (mark.kind == TimeMark::Kind::kCyc && tracing && receiver_.TakesCyc())
       return receiver_.OnCyc(mark);
-    Telling::Mark(mark, tracing);
+    Forwarding::Mark(mark, tracing);
   }
   uint64_t retired() const { return open_.behind.count; }
   void Enter(const ThreadStay* next, const PartMark& mark) {
     Close();
-    Telling::Enter(next, mark);
+    Forwarding::Enter(next, mark);
   }
 
  private:
-  using Telling = TellingSink<BatchSink, Receiver>;
-  using Telling::done_;
-  using Telling::receiver_;
-  using Telling::UpdateDone;
+  using Forwarding = ForwardingSink<BatchSink, Receiver>;
+  using Forwarding::done_;
+  using Forwarding::receiver_;
+  using Forwarding::UpdateDone;
 
   bool TimesNext() const {
     if constexpr (kWantsTimes) return receiver_.TimesNext();

@@ -8,8 +8,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "decode/pt/forwarding_sink.h"
 #include "decode/pt/sinks.h"
-#include "decode/pt/telling_sink.h"
 #include "decode/pt/time_estimator.h"
 
 namespace flowback::pt {
@@ -17,7 +17,7 @@ namespace flowback::pt {
 // `kByMemo`: it takes whole paths at a time; else it goes branch by branch, so that tests can
 // compare the two. `Base` counts.
 template <bool kByMemo, class Base = CountingSink>
-class EventSink : public TellingSink<EventSink<kByMemo, Base>, TimeEstimator, Base> {
+class EventSink : public ForwardingSink<EventSink<kByMemo, Base>, TimeEstimator, Base> {
  public:
   static constexpr bool kMemoises = kByMemo;
   static constexpr bool kCountsUses = kByMemo;
@@ -26,7 +26,7 @@ class EventSink : public TellingSink<EventSink<kByMemo, Base>, TimeEstimator, Ba
   static constexpr bool kLeavesGaps = !std::is_same_v<Base, CountingSink>;
   static constexpr bool kTimesLeads = kByMemo && !kLeavesGaps;
 
-  explicit EventSink(TimeEstimator& receiver) : Telling(receiver) {}
+  explicit EventSink(TimeEstimator& receiver) : Forwarding(receiver) {}
 
   void Block(BlockGraph& graph, uint32_t id, const Node& node, BlockExit exit, uint64_t next,
              const Moment& moment) {
@@ -48,12 +48,12 @@ class EventSink : public TellingSink<EventSink<kByMemo, Base>, TimeEstimator, Ba
 
   void Event(const TraceEvent& event) {
     if constexpr (Base::kFollowsCalls) this->NoteEvent(event);
-    Telling::Event(event);
+    Forwarding::Event(event);
   }
   // It is the sums', too.
   void Loss(const DataLoss& loss) {
     Base::Loss(loss);
-    Telling::Loss(loss);
+    Forwarding::Loss(loss);
   }
   // Starts after the flow that the other sink handed on.
   void Begin(const FlowDigest& flow) {
@@ -78,8 +78,8 @@ class EventSink : public TellingSink<EventSink<kByMemo, Base>, TimeEstimator, Ba
   }
 
  private:
-  using Telling = TellingSink<EventSink, TimeEstimator, Base>;
-  using Telling::receiver_;
+  using Forwarding = ForwardingSink<EventSink, TimeEstimator, Base>;
+  using Forwarding::receiver_;
 
   void TellSome(bool takes_packet) {
     const uint64_t count = this->flow().count;

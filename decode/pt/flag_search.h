@@ -14,22 +14,22 @@ class FlagSearch {
  public:
   // To an instruction with one of `flags`, to which packets bind: an InstructionFlag each.
   bool Finds(BlockGraph& graph, uint32_t from, uint8_t flags) {
-    const InVain here{&graph, from, flags};
-    if (in_vain_ == here) return false;
+    const FailedSearch here{&graph, from, flags};
+    if (last_failed_ == here) return false;
     if (graph.Meets(from, [&](uint32_t id) { return graph.Binds(id, flags); })) return true;
-    in_vain_ = here;
+    last_failed_ = here;
     return false;
   }
 
  private:
-  struct InVain {
+  struct FailedSearch {
     const BlockGraph* graph = nullptr;
     uint32_t from = 0;
     uint8_t flags = 0;
 
-    bool operator==(const InVain&) const = default;
+    bool operator==(const FailedSearch&) const = default;
   };
-  InVain in_vain_;
+  FailedSearch last_failed_;
 };
 
 }  // namespace flowback::pt

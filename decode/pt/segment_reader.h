@@ -12,7 +12,7 @@
 
 #include "base/recorded/pt_config.h"
 #include "decode/call_change.h"
-#include "decode/nobody.h"
+#include "decode/null_consumer.h"
 #include "decode/pt/batch_sink.h"
 #include "decode/pt/block_counting_sink.h"
 #include "decode/pt/event_sink.h"
@@ -238,7 +238,7 @@ class SegmentReader final : public FlowReader {
   const DecodeInput& input_;
   CodeMemory& memory_;
   const Make make_;
-  Nobody nobody_;  // listens before the first ReadTo
+  NullConsumer nobody_;  // listens before the first ReadTo
   std::unique_ptr<Work> work_;
   mutable std::optional<StateNames> names_;  // once somebody has asked
   bool begun_ = false;

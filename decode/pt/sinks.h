@@ -12,8 +12,8 @@
 #include "decode/effort.h"
 #include "decode/pt/flow_names.h"
 #include "decode/pt/flow_sink.h"
+#include "decode/pt/forwarding_sink.h"
 #include "decode/pt/path_memo.h"
-#include "decode/pt/telling_sink.h"
 #include "decode/pt/time_estimator.h"
 #include "flowback/base/flow_digest.h"
 #include "flowback/decode/decoder.h"
@@ -135,11 +135,11 @@ class CountingSink : public SinkDefaults<CountingSink> {
 // Hands every block to a receiver by itself: to an ExecutionConsumer, or to the TimeEstimator that
 // stands before one.
 template <class Receiver>
-class DeliveringSink : public TellingSink<DeliveringSink<Receiver>, Receiver> {
+class DeliveringSink : public ForwardingSink<DeliveringSink<Receiver>, Receiver> {
  public:
   static constexpr bool kWantsAddresses = true;
 
-  explicit DeliveringSink(Receiver& receiver) : Telling(receiver) {}
+  explicit DeliveringSink(Receiver& receiver) : Forwarding(receiver) {}
 
   void Block(const BlockGraph& graph, uint32_t id, const Node& node, BlockExit exit, uint64_t next,
              const Moment& moment) {
@@ -151,9 +151,9 @@ class DeliveringSink : public TellingSink<DeliveringSink<Receiver>, Receiver> {
   void TellFlow() {}
 
  private:
-  using Telling = TellingSink<DeliveringSink, Receiver>;
-  using Telling::done_;
-  using Telling::receiver_;
+  using Forwarding = ForwardingSink<DeliveringSink, Receiver>;
+  using Forwarding::done_;
+  using Forwarding::receiver_;
 
   void Deliver(const BlockGraph& graph, uint32_t id, unsigned count, InstructionClass last,
                BlockExit exit, uint64_t next, const Moment& moment);

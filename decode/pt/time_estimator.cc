@@ -177,7 +177,7 @@ void TimeEstimator::Flush() {
 void TimeEstimator::FlushAll(double pace) {
   if (std::exchange(exact_, false)) PlaceHere();
   PlaceWaiting();
-  marks_.SayAll(rates_);
+  marks_.ResolveDeferredMarks(rates_);
   marks_.ResolveOpen();
   course_.Restart();
   course_.SetTailPace(pace);

@@ -115,7 +115,7 @@ class TimeEstimator : private EstimatorState {
   // Between two packets.
   EstimatorState Save() const {
     EstimatorState state = *this;
-    state.marks_.SayAll(rates_);
+    state.marks_.ResolveDeferredMarks(rates_);
     return state;
   }
   size_t waiting() const { return waiting_; }

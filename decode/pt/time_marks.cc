@@ -181,7 +181,7 @@ void TimeMarks::KeepOrder(Number number) {
   mark.tsc = std::clamp(mark.tsc, mark.lo, mark.hi);
 }
 
-void TimeMarks::SayAll(const Clock& rates) {
+void TimeMarks::ResolveDeferredMarks(const Clock& rates) {
   for (Number n = std::max({unsaid_first_, resolved_ + 1, first_}); n <= unsaid_last_; ++n) {
     Mark& mark = Known(n);
     const uint64_t all_cycles = mark.all_cycles;

@@ -24,7 +24,7 @@ namespace flowback::pt {
 
 class TimeMarks {
  public:
-  using Number = uint64_t;  // from 1; 0 says that there is none
+  using Number = uint64_t;  // from 1; 0 = no mark
 
   // The time from its packet; the final one once the mark is resolved.
   struct Mark {
@@ -56,7 +56,7 @@ class TimeMarks {
   // what was known of them when they came. `rates`: as Resolve has them.
   void BeginCycs(const Clock::CycTerms& terms, const Clock& rates) {
     if (unsaid_first_ <= last_ && unsaid_last_ == last_ && terms == terms_) return;
-    SayAll(rates);
+    ResolveDeferredMarks(rates);
     terms_ = terms;
     unsaid_first_ = last_ + 1;
   }
@@ -69,7 +69,7 @@ class TimeMarks {
     unsaid_last_ = ++last_;
   }
   // Computes the deferred marks. Call it before ResolveOpen, and before a copy that continues.
-  void SayAll(const Clock& rates);
+  void ResolveDeferredMarks(const Clock& rates);
   // Instead of the last one.
   void Replace(const TimeMark& told) {
     marks_.back() = Of(told);
@@ -80,12 +80,12 @@ class TimeMarks {
   void Correct(const TimeMark& tsc);
   // Makes all marks final. REQUIRES: the last one has its own time, and is not in doubt.
   void Resolve(const Clock& rates);
-  // The same where no packet has confirmed them. REQUIRES: SayAll has been called.
+  // The same where no packet has confirmed them. REQUIRES: ResolveDeferredMarks has been called.
   void ResolveOpen();
   // Nobody will ask for those before `keep`, which is no larger than resolved().
   void Forget(Number keep);
-  // Gives `use` all that it consists of, for a state that is kept in bytes. REQUIRES: SayAll has
-  // been called.
+  // Gives `use` all that it consists of, for a state that is kept in bytes. REQUIRES:
+  // ResolveDeferredMarks has been called.
   template <class Self, class Use>
   static void Parts(Self& of, Use use) {
     auto& [marks, first, last, resolved, base, base_cycles, terms, unsaid_first, unsaid_last] = of;

@@ -35,7 +35,7 @@ struct flowback_self_options {
   /* More options for `flowback record`, as {"-e", "cpu-clock:u", NULL}; NULL: none. */
   const char* const* arguments;
   const char* program; /* flowback's own; NULL: $FLOWBACK_PROGRAM, else flowback in PATH */
-  /* Keep only so many bytes of the latest trace, at each snapshot and at the end; 0: all. */
+  /* Keep only this number of bytes of the latest trace, at each snapshot and at the end; 0: all. */
   unsigned long long snapshot_bytes;
   int this_thread;  /* not 0: of the calling thread alone, and those that it makes */
   int counters;     /* not 0: count events of each thread as well, for flowback_self_counters */

@@ -125,7 +125,7 @@ struct CoverageView {
   size_t rows = 20;              // of each list of a summary
   std::string sort = "size";     // of its functions: "size", "name" or "address"
   int64_t date = 0;              // of the newest input, in seconds since 1970; 0: none
-  const CoverageChanges* changes = nullptr;  // since a baseline; null: there is none
+  const CoverageChanges* changes = nullptr;  // since a baseline; null: no baseline
 };
 
 using CoverageWriter = void(const CoverageView&, TextSink&);

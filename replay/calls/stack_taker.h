@@ -51,9 +51,9 @@ class StackTaker final : public LeapingPlayer {
   // In the order of the places, once all has been played.
   std::vector<ThreadStack> Take();
 
-  // What follows is for whoever need not play all (replay/calls/kept_stacks.h).
+  // The rest serves KeptStacks, which plays only parts of the flow (replay/calls/kept_stacks.h).
 
-  // All places have been come to.
+  // Whether the flow has reached all places.
   bool TookAll() const override;
   // Later facts about stacks taken before.
   struct Told {

@@ -91,19 +91,20 @@ void MappedObjects::AddLoss(int32_t pid, TimeSpan when, const std::string& cause
 // What a program inherited lies in those before it. So the last is looked at first, and hands on to
 // its parent, at the place up to which it inherited, what happened in it.
 std::map<uint32_t, MappedObjects::Losses> MappedObjects::Take() const {
-  struct Fate {
+  struct ObjectState {
     bool ran = false;
     Losses losses;
   };
   std::map<uint32_t, Losses> all;
-  std::vector<std::map<size_t, Fate>> behind(programs_.size());  // by how many objects it has
+  std::vector<std::map<size_t, ObjectState>> behind(
+      programs_.size());  // by how many objects it has
   for (size_t number = programs_.size(); number-- != 0;) {
     const Program& program = programs_[number];
-    std::map<size_t, Fate>& fates = behind[number];
-    Fate& whole = fates[program.objects.size()];
+    std::map<size_t, ObjectState>& fates = behind[number];
+    ObjectState& whole = fates[program.objects.size()];
     whole.ran |= program.ran;
     AddAll(whole.losses, program.losses);
-    Fate sum;
+    ObjectState sum;
     auto fate = fates.rbegin();
     for (size_t i = program.objects.size() + 1; i-- != 0;) {
       for (; fate != fates.rend() && fate->first == i; ++fate) {
@@ -113,7 +114,7 @@ std::map<uint32_t, MappedObjects::Losses> MappedObjects::Take() const {
       if (i != 0 && sum.ran) AddAll(all[program.objects[i - 1]], sum.losses);
     }
     if (program.parent != kNone) {
-      Fate& parents = behind[program.parent][program.inherited];
+      ObjectState& parents = behind[program.parent][program.inherited];
       parents.ran |= sum.ran;
       AddAll(parents.losses, sum.losses);
     }

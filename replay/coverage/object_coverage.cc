@@ -140,10 +140,10 @@ bool AreOfTrace(const std::map<std::string, uint64_t>& losses) {
 }
 
 // Makes functions, branches, lines and shares of one object.
-class Summer {
+class ObjectTotals {
  public:
-  Summer(ObjectCoverage& object, const CoverageChoice& choice,
-         const std::vector<std::string>& files)
+  ObjectTotals(ObjectCoverage& object, const CoverageChoice& choice,
+               const std::vector<std::string>& files)
       : object_(object), code_(*object.code), choice_(choice), files_(files) {}
 
   void Run() {
@@ -420,7 +420,7 @@ void MarkUnknown(std::vector<ObjectCoverage>& objects, const CoverageCounts& cou
 
 void SumUp(ObjectCoverage& object, const CoverageChoice& choice,
            const std::vector<std::string>& files) {
-  if (object.code != nullptr) Summer(object, choice, files).Run();
+  if (object.code != nullptr) ObjectTotals(object, choice, files).Run();
 }
 
 }  // namespace flowback

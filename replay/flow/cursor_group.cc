@@ -11,43 +11,43 @@ namespace flowback {
 // worked out only when somebody asks.
 class CursorGroup::Impl {
  public:
-  explicit Impl(FlowIndex& index) : index_(index), asleep_(index.threads().size()) {}
+  explicit Impl(FlowIndex& index) : index_(index), parked_(index.threads().size()) {}
 
-  size_t size() const { return asleep_.size(); }
+  size_t size() const { return parked_.size(); }
   void ToTime(uint64_t tsc) {
-    awake_.clear();
-    for (Asleep& thread : asleep_) thread = {.tsc = tsc, .place = {}};
+    loaded_.clear();
+    for (ParkedThread& thread : parked_) thread = {.tsc = tsc, .place = {}};
   }
   ThreadCursor& At(size_t thread) {
-    for (auto at = awake_.begin(); at != awake_.end(); ++at) {
+    for (auto at = loaded_.begin(); at != loaded_.end(); ++at) {
       if (at->thread != thread) continue;
-      awake_.splice(awake_.begin(), awake_, at);
-      return awake_.front().cursor;
+      loaded_.splice(loaded_.begin(), loaded_, at);
+      return loaded_.front().cursor;
     }
-    if (awake_.size() == kLive) {
-      asleep_[awake_.back().thread].place = awake_.back().cursor.place();
-      awake_.pop_back();
+    if (loaded_.size() == kLive) {
+      parked_[loaded_.back().thread].place = loaded_.back().cursor.place();
+      loaded_.pop_back();
     }
     Wake(thread);
-    return awake_.front().cursor;
+    return loaded_.front().cursor;
   }
 
  private:
-  struct Asleep {
+  struct ParkedThread {
     std::optional<uint64_t> tsc;  // ToTime's; empty: there was none
     std::optional<ThreadCursor::Place> place;
   };
-  struct Awake {
+  struct LoadedThread {
     size_t thread;
     ThreadCursor cursor;
   };
 
   void Wake(size_t thread) {
     using Start = ThreadCursor::Start;
-    const Asleep& was = asleep_[thread];
+    const ParkedThread& was = parked_[thread];
     const Start start = was.place || was.tsc ? Start::kEnd : Start::kBegin;
-    awake_.push_front({thread, ThreadCursor(index_, index_.threads()[thread], start)});
-    ThreadCursor& cursor = awake_.front().cursor;
+    loaded_.push_front({thread, ThreadCursor(index_, index_.threads()[thread], start)});
+    ThreadCursor& cursor = loaded_.front().cursor;
     if (was.place) {
       cursor.Return(*was.place);
     } else if (was.tsc) {
@@ -56,8 +56,8 @@ class CursorGroup::Impl {
   }
 
   FlowIndex& index_;
-  std::vector<Asleep> asleep_;  // of those awake it is what it was
-  std::list<Awake> awake_;      // the one used last first
+  std::vector<ParkedThread> parked_;  // of those awake it is what it was
+  std::list<LoadedThread> loaded_;    // the one used last first
 };
 
 CursorGroup::CursorGroup(FlowIndex& index) : impl_(std::make_unique<Impl>(index)) {}

@@ -26,7 +26,7 @@
 
 #include "base/threads.h"
 #include "flowback/model/flow_segment.h"
-#include "replay/flow/play_teller.h"
+#include "replay/flow/absence_notifier.h"
 #include "replay/flow/table_mirror.h"
 
 namespace flowback {
@@ -312,7 +312,7 @@ Status Player::Impl::Play(const std::vector<const ThreadFlow*>& threads, PlayCon
       in_flight(), segment_items());
   for (TableMirror& mirror : mirrors_) mirror.Restart();
   play.Start(decoders_, mirrors_);
-  PlayTeller teller(consumer, options_.clock);
+  AbsenceNotifier teller(consumer, options_.clock);
   for (size_t i = 0; i < jobs.size(); ++i) {
     const StayJob& job = jobs[i];
     if (job.begins_thread) {

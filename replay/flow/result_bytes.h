@@ -196,7 +196,7 @@ class ResultReader {
 };
 
 template <class Io, class Times>
-void TellTimes(Io& io, Times& times) {
+void SerializeTimes(Io& io, Times& times) {
   for (auto& time : times) io.Number(time);
 }
 

@@ -14,7 +14,7 @@
 #include "replay/samples/sampled_strip.h"
 #include "replay/threads/stream_times.h"
 #include "replay/timeline/stretch_functions.h"
-#include "replay/timeline/thread_teller.h"
+#include "replay/timeline/thread_timeline_builder.h"
 
 namespace flowback {
 namespace {

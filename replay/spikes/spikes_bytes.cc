@@ -29,7 +29,7 @@ void TellInstance(Io& io, InstanceType& instance, size_t threads) {
   io.Number(instance.instructions);
   io.Number(instance.cycles);
   io.Number(instance.lost_bytes);
-  TellTimes(io, instance.times);
+  SerializeTimes(io, instance.times);
 }
 
 template <class Io, class Report>
@@ -66,7 +66,7 @@ void TellCost(Io& io, Cost& cost) {
   io.Number(cost.entries);
   io.Number(cost.instructions);
   io.Number(cost.cycles);
-  TellTimes(io, cost.times);
+  SerializeTimes(io, cost.times);
 }
 
 template <class Io, class Way>
@@ -112,7 +112,7 @@ void TellCause(Io& io, CauseType& cause, const Limits& limits) {
     io.Real(*number);
   io.Number(cause.slow_with);
   io.Number(cause.normal_with);
-  TellTimes(io, cause.classes);
+  SerializeTimes(io, cause.classes);
 }
 
 template <class Io, class CausesType>

@@ -5,7 +5,7 @@
 
 namespace flowback {
 
-CallRelay::CallRelay(FunctionFinder& finder, ThreadTeller& teller, bool beside)
+CallRelay::CallRelay(FunctionFinder& finder, ThreadTimelineBuilder& teller, bool beside)
     : teller_(teller), stack_(finder, *this) {
   if (!beside) return;
   pipeline_.emplace(
@@ -52,7 +52,7 @@ void CallRelay::TellProgress() {
   if (marks_ < kManyMarks) return;
   marks_ = 0;
   const std::vector<Call>& calls = stack_.calls();
-  const TellerProgress progress{
+  const BuilderProgress progress{
       .instructions = stack_.instructions(),
       .calls = calls.size(),
       .innermost_at = calls.empty() ? 0 : calls.back().instructions_before};
@@ -122,7 +122,7 @@ void CallRelay::HandOn(Batch& batch) const {
   const TellerSystemCall* system_call = batch.system_calls.data();
   const Switched* switched = batch.switched.data();
   const Cycles* cycles = batch.cycles.data();
-  const TellerProgress* progress = batch.progress.data();
+  const BuilderProgress* progress = batch.progress.data();
   for (const Kind kind : batch.kinds) {
     switch (kind) {
       case Kind::kUsual:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Passes a thread's calls to a ThreadTeller, parallel to the model that finds them.
+// Passes a thread's calls to a ThreadTimelineBuilder, parallel to the model that finds them.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@
 #include "flowback/model/block_batch.h"
 #include "flowback/model/execution.h"
 #include "flowback/replay/call_stack.h"
-#include "replay/timeline/thread_teller.h"
+#include "replay/timeline/thread_timeline_builder.h"
 
 namespace flowback {
 
@@ -24,7 +24,7 @@ namespace flowback {
 class CallRelay final : public CallListener {
  public:
   // The former two must outlive it. `beside`: by a thread of its own.
-  CallRelay(FunctionFinder& finder, ThreadTeller& teller, bool beside);
+  CallRelay(FunctionFinder& finder, ThreadTimelineBuilder& teller, bool beside);
   CallRelay(const CallRelay&) = delete;
   CallRelay& operator=(const CallRelay&) = delete;
 
@@ -94,7 +94,7 @@ class CallRelay final : public CallListener {
     std::vector<TellerSystemCall> system_calls;
     std::vector<Switched> switched;
     std::vector<Cycles> cycles;
-    std::vector<TellerProgress> progress;
+    std::vector<BuilderProgress> progress;
 
     void Clear() {
       kinds.clear();
@@ -119,7 +119,7 @@ class CallRelay final : public CallListener {
   void Send();
   void HandOn(Batch& batch) const;
 
-  ThreadTeller& teller_;
+  ThreadTimelineBuilder& teller_;
   CallStack stack_;
   TscInterval started_;  // when the flow began last to be traced again
   size_t marks_ = 0;     // of cycles, since the last progress

@@ -26,9 +26,9 @@ constexpr uint64_t kPartOfCache = 8;
 std::string NameOfTimes(const IndexCache& cache) { return "times-" + cache.key; }
 
 // Hands a stream's events and losses on.
-class TimesTeller final : public ExecutionConsumer {
+class TimeAccountBuilder final : public ExecutionConsumer {
  public:
-  TimesTeller(ExecutionConsumer* times, LossSums& losses) : times_(times), losses_(losses) {}
+  TimeAccountBuilder(ExecutionConsumer* times, LossSums& losses) : times_(times), losses_(losses) {}
 
   void OnBlock(const BlockRun&) override {}
   void OnEvent(const TraceEvent& event) override {
@@ -69,7 +69,7 @@ class TimesMaker final : public IndexListener {
   const StreamInputs& inputs_;
   std::unique_ptr<FlowAccountant> accountant_;
   LossSums losses_;
-  std::optional<TimesTeller> teller_;  // of the stream at hand
+  std::optional<TimeAccountBuilder> teller_;  // of the stream at hand
 };
 
 ThreadTimeline WithoutCalls(const TimeAccount& account) {
@@ -77,7 +77,7 @@ ThreadTimeline WithoutCalls(const TimeAccount& account) {
   thread.pid = account.pid;
   thread.tid = account.tid;
   thread.stream = account.stream;
-  TellTimes(account, {}, thread);
+  FillTimes(account, {}, thread);
   thread.spans = account.spans->spans;  // with the empty ones, whose bounds count, too
   CallPath& root = thread.paths.emplace_back();
   root.sums.own = thread.times;

@@ -8,7 +8,7 @@
 
 #include "replay/threads/stream_times.h"
 #include "replay/timeline/stretch_functions.h"
-#include "replay/timeline/thread_teller.h"
+#include "replay/timeline/thread_timeline_builder.h"
 #include "replay/timeline/thread_times.h"
 
 namespace flowback {
@@ -149,7 +149,7 @@ void OverviewMaker::AddThread(const ThreadFlow& flow, const TimeAccount* account
   flow_.clear();
   if (const IndexedThread* indexed = Find(flow)) AddFlow(flow, *indexed, thread);
   if (account != nullptr) {
-    TellTimes(*account, {.span = options_.span}, thread);
+    FillTimes(*account, {.span = options_.span}, thread);
     thread.strip = StripOf(*account, thread, has_strip);
   }
   CallSums& root = thread.paths.emplace_back().sums;

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <string>
 
-#include "replay/timeline/thread_teller.h"
+#include "replay/timeline/thread_timeline_builder.h"
 
 namespace flowback {
 

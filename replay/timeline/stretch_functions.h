@@ -21,7 +21,7 @@
 
 namespace flowback {
 
-class FunctionTable;  // replay/timeline/thread_teller.h
+class FunctionTable;  // replay/timeline/thread_timeline_builder.h
 
 // Functions of blocks, by their numbers in a table.
 class BlockFunctions {

@@ -74,7 +74,7 @@ std::vector<bool> HaveStrips(const std::vector<const TimeAccount*>& accounts,
   return have;
 }
 
-void TellTimes(const TimeAccount& account, const TimelineOptions& options, ThreadTimeline& thread) {
+void FillTimes(const TimeAccount& account, const TimelineOptions& options, ThreadTimeline& thread) {
   const TimeSpan life = LifeOf(account, options.span);
   thread.begin = life.begin;
   thread.end = life.end;

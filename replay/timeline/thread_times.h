@@ -31,7 +31,7 @@ TimeSpan LivesOf(const std::vector<const TimeAccount*>& accounts, const TimeSpan
 std::vector<bool> HaveStrips(const std::vector<const TimeAccount*>& accounts,
                              const TimelineOptions& options);
 // Fills in the thread's times from the account.
-void TellTimes(const TimeAccount& account, const TimelineOptions& options, ThreadTimeline& thread);
+void FillTimes(const TimeAccount& account, const TimelineOptions& options, ThreadTimeline& thread);
 
 // Losses by thread, cause and code.
 class LossSums {

@@ -10,7 +10,7 @@
 #include "replay/calls/exec_times.h"
 #include "replay/timeline/call_relay.h"
 #include "replay/timeline/function_sums.h"
-#include "replay/timeline/thread_teller.h"
+#include "replay/timeline/thread_timeline_builder.h"
 #include "replay/timeline/thread_times.h"
 
 namespace flowback {
@@ -71,13 +71,13 @@ class TimelineMaker final : public PlayConsumer {
   const TimelineOptions& options_;
   FunctionTable functions_;
   FunctionFinder& finder_;
-  const TellerPlan plan_;
+  const BuilderPlan plan_;
   const Recording& recording_;
   std::vector<const TimeAccount*> accounts_;  // of the flows; null: none
   const RecordingClock clock_;
   std::optional<ExecTimes> execs_;  // of the process whose thread is played
   std::vector<bool> has_strip_;
-  std::optional<ThreadTeller> teller_;
+  std::optional<ThreadTimelineBuilder> teller_;
   std::optional<CallRelay> relay_;
   CallTree all_;
   std::vector<CallSums> by_function_;  // of all threads so far
@@ -113,7 +113,7 @@ void TimelineMaker::OnThreadEnd(const ThreadFlow& flow, size_t number) {
   thread.other_stacks = relay_->other_stacks();
   uint64_t most = ~uint64_t{0};
   if (accounts_[number] != nullptr) {
-    TellTimes(*accounts_[number], options_, thread);
+    FillTimes(*accounts_[number], options_, thread);
     most = thread.end - thread.begin;
   }
   TakePaths(thread, most);

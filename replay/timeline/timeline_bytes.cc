@@ -33,7 +33,7 @@ void TellSums(Io& io, Sums& sums) {
   io.Number(sums.self.hi);
   io.Number(sums.executing);
   io.Number(sums.total);
-  TellTimes(io, sums.own);
+  SerializeTimes(io, sums.own);
   io.Number(sums.self_instructions);
   io.Number(sums.instructions);
   TellCycles(io, sums.self_cycles);
@@ -83,7 +83,7 @@ void TellSpan(Io& io, Span& span) {
 
 template <class Io, class Column>
 void TellColumn(Io& io, Column& column) {
-  TellTimes(io, column.times);
+  SerializeTimes(io, column.times);
   io.Function(column.function);
   io.Number(column.function_time);
   io.Number(column.focus);
@@ -96,7 +96,7 @@ void TellThread(Io& io, Thread& thread) {
   io.StreamOf(thread.stream);
   io.Time(thread.begin);
   io.Time(thread.end);
-  TellTimes(io, thread.times);
+  SerializeTimes(io, thread.times);
   io.Causes(thread.causes);
   io.Number(thread.instructions);
   io.Number(thread.losses);
@@ -124,7 +124,7 @@ void TellRest(Io& io, TimelineType& timeline) {
   io.Time(timeline.begin);
   io.Time(timeline.end);
   io.List(timeline.threads, [&](auto& thread) { TellThread(io, thread); });
-  TellTimes(io, timeline.times);
+  SerializeTimes(io, timeline.times);
   TellPaths(io, timeline.paths);
   io.List(timeline.by_function, [&](auto& sums) { TellSums(io, sums); });
   io.List(timeline.losses, [&](auto& sum) { TellLosses(io, sum); });

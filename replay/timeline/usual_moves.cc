@@ -6,7 +6,7 @@
 // call, and makes another call the innermost one. The others go the way of all calls.
 #include <algorithm>
 
-#include "replay/timeline/thread_teller.h"
+#include "replay/timeline/thread_timeline_builder.h"
 
 namespace flowback {
 namespace {
@@ -17,9 +17,9 @@ constexpr size_t kInner = 1;
 
 }  // namespace
 
-void ThreadTeller::OnUsual(std::span<const UsualMove> moves, const AddressSpace* space) {
+void ThreadTimelineBuilder::OnUsual(std::span<const UsualMove> moves, const AddressSpace* space) {
   while (!moves.empty()) {
-    const size_t told = MayTellInside() ? TellInside(moves, space) : 0;
+    const size_t told = MayReportInsideSpan() ? ReportInsideSpan(moves, space) : 0;
     moves = moves.subspan(told);
     if (moves.empty()) return;
     TellMove(moves.front(), space);
@@ -27,7 +27,7 @@ void ThreadTeller::OnUsual(std::span<const UsualMove> moves, const AddressSpace*
   }
 }
 
-void ThreadTeller::TellMove(const UsualMove& move, const AddressSpace* space) {
+void ThreadTimelineBuilder::TellMove(const UsualMove& move, const AddressSpace* space) {
   if (move.enters) {
     Call call;
     call.entry = CallEntry::kCall;
@@ -48,15 +48,15 @@ void ThreadTeller::TellMove(const UsualMove& move, const AddressSpace* space) {
 
 // Whether the time since the last entry or exit was in a span of executing that all of it was asked
 // for, of a call that is known.
-bool ThreadTeller::MayTellInside() const {
+bool ThreadTimelineBuilder::MayReportInsideSpan() const {
   if (account_ == nullptr || cycles_.active() || plan_.options.focus) return false;
   const std::vector<ClassSpan>& spans = account_->spans->spans;
   return span_ < spans.size() && spans[span_].kind == TimeClass::kExecuting &&
          LiesIn(spans[span_], cursor_);
 }
 
-[[gnu::always_inline]] inline void ThreadTeller::EnterInside(const UsualMove& move,
-                                                             const AddressSpace* space) {
+[[gnu::always_inline]] inline void ThreadTimelineBuilder::EnterInside(const UsualMove& move,
+                                                                      const AddressSpace* space) {
   uint32_t function = plan_.functions.KnownNumber(move.value);
   if (function == CallPath::kNoFunction) function = AskNumber(move, space);
   const uint32_t node = on_.frames.back().node;
@@ -73,7 +73,7 @@ bool ThreadTeller::MayTellInside() const {
   on_.frames.push_back(frame);
 }
 
-uint32_t ThreadTeller::AskNumber(const UsualMove& move, const AddressSpace* space) {
+uint32_t ThreadTimelineBuilder::AskNumber(const UsualMove& move, const AddressSpace* space) {
   Call call;
   call.entry_ip = move.entry_ip;
   call.function = move.value;
@@ -81,7 +81,7 @@ uint32_t ThreadTeller::AskNumber(const UsualMove& move, const AddressSpace* spac
   return plan_.functions.NumberOf(call);
 }
 
-[[gnu::always_inline]] inline void ThreadTeller::LeaveInside(const UsualMove& move) {
+[[gnu::always_inline]] inline void ThreadTimelineBuilder::LeaveInside(const UsualMove& move) {
   const Frame& frame = on_.frames.back();
   const uint64_t duration = cursor_.time - frame.begin.time;
   const bool whole = !frame.partial;
@@ -90,7 +90,7 @@ uint32_t ThreadTeller::AskNumber(const UsualMove& move, const AddressSpace* spac
   on_.frames.pop_back();
 }
 
-void ThreadTeller::KeepInside(const Frame& frame, const UsualMove& move) {
+void ThreadTimelineBuilder::KeepInside(const Frame& frame, const UsualMove& move) {
   kept_.Add(Describe(frame, {.entry = move.entry,
                              .how = CallExit::kReturn,
                              .time = {},
@@ -98,8 +98,8 @@ void ThreadTeller::KeepInside(const Frame& frame, const UsualMove& move) {
                              .thread_instructions = move.instructions}));
 }
 
-[[gnu::always_inline]] inline void ThreadTeller::MoveInside(const UsualMove& move,
-                                                            const AddressSpace* space) {
+[[gnu::always_inline]] inline void ThreadTimelineBuilder::MoveInside(const UsualMove& move,
+                                                                     const AddressSpace* space) {
   if (move.enters)
     EnterInside(move, space);
   else
@@ -107,7 +107,8 @@ void ThreadTeller::KeepInside(const Frame& frame, const UsualMove& move) {
 }
 
 // So many of them as lie in the span of the account.
-size_t ThreadTeller::TellInside(std::span<const UsualMove> moves, const AddressSpace* space) {
+size_t ThreadTimelineBuilder::ReportInsideSpan(std::span<const UsualMove> moves,
+                                               const AddressSpace* space) {
   const uint64_t end = std::min(account_->spans->spans[span_].end - 1, plan_.options.span.end);
   size_t told = 0;
   while (told < moves.size() && !on_.frames.empty() && moves[told].tsc != 0) {
@@ -120,7 +121,7 @@ size_t ThreadTeller::TellInside(std::span<const UsualMove> moves, const AddressS
     MoveInside(move, space);
     ++told;
     if (until.lo == bounds_point_.lo && until.hi == bounds_point_.hi)
-      told += TellAlike(moves.subspan(told), space, end);
+      told += ReportUniformRun(moves.subspan(told), space, end);
     current_function_ = on_.frames.empty() ? CallPath::kNoFunction : on_.frames.back().function;
   }
   TakeTop();
@@ -130,8 +131,8 @@ size_t ThreadTeller::TellInside(std::span<const UsualMove> moves, const AddressS
 // The first ones of them that have the bounds of the move before, until `end` and in the same
 // column of the strip. What they can say of times is that each of them may lie anywhere between the
 // bounds.
-size_t ThreadTeller::TellAlike(std::span<const UsualMove> moves, const AddressSpace* space,
-                               uint64_t end) {
+size_t ThreadTimelineBuilder::ReportUniformRun(std::span<const UsualMove> moves,
+                                               const AddressSpace* space, uint64_t end) {
   const uint64_t limit = std::min({end, account_->end, bounds_point_.hi, strip_.column_end()});
   const uint64_t width = bounds_point_.hi - bounds_point_.lo;
   const TscInterval bounds = bounds_;

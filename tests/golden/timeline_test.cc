@@ -14,7 +14,7 @@
 
 #include "decode/pt/packets/packet.h"
 #include "flowback/replay/player.h"
-#include "replay/timeline/thread_teller.h"
+#include "replay/timeline/thread_timeline_builder.h"
 #include "tests/golden/engines.h"
 #include "tests/golden/opened_timeline.h"
 #include "tests/golden/perf_recordings.h"

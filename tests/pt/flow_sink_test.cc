@@ -9,7 +9,7 @@
 
 #include "decode/effort.h"
 #include "decode/flow/code_view.h"
-#include "decode/nobody.h"
+#include "decode/null_consumer.h"
 #include "decode/pt/flow_bind.h"
 #include "decode/pt/flow_engine.h"
 #include "decode/pt/flow_hot.h"
@@ -74,7 +74,7 @@ TEST(EventSink, TakesThePathOfAPacketThatACycTimes) {
   input.code = &history;
   input.config = stream.config;
   const std::unique_ptr<Decoder> decoder = MakeNativeDecoder();
-  Nobody nobody;
+  NullConsumer nobody;
   ASSERT_TRUE(decoder->SummarizeTimed(input, nobody));
   const Result<FlowSummary> again =
       decoder->SummarizeTimed(input, nobody);  // what is known by then

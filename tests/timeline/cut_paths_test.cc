@@ -9,7 +9,7 @@
 #include "decode/pt/native_decoder.h"
 #include "flowback/decode/decoder.h"
 #include "replay/timeline/call_relay.h"
-#include "replay/timeline/thread_teller.h"
+#include "replay/timeline/thread_timeline_builder.h"
 #include "tests/support/stream_generator.h"
 #include "tests/timeline/relay_feed.h"
 
@@ -46,9 +46,9 @@ Told Tell(const testing::GeneratedStream& stream, size_t most_paths, uint64_t si
   Symbolizer symbolizer;
   FunctionTable functions(symbolizer);
   const TimelineOptions options{.most_paths = most_paths};
-  const TellerPlan plan{
+  const BuilderPlan plan{
       .unit = TimeUnit({}), .options = options, .functions = functions, .most_calls = 16};
-  ThreadTeller teller(plan, nullptr, TimeStrip(0, 0, 0));
+  ThreadTimelineBuilder teller(plan, nullptr, TimeStrip(0, 0, 0));
   CallRelay relay(finder, teller, false);
   RelayFeed feed(relay);
   EXPECT_TRUE(pt::MakeNativeDecoder()->Decode(input, feed));

@@ -11,7 +11,7 @@
 #include "flowback/decode/decoder.h"
 #include "replay/timeline/call_relay.h"
 #include "replay/timeline/cycle_shares.h"
-#include "replay/timeline/thread_teller.h"
+#include "replay/timeline/thread_timeline_builder.h"
 #include "tests/support/stream_generator.h"
 #include "tests/timeline/relay_feed.h"
 
@@ -166,9 +166,9 @@ TEST(CyclesOfCallsTest, TruthLiesInTheirBounds) {
     Symbolizer symbolizer;
     FunctionTable functions(symbolizer);
     const TimelineOptions options;
-    const TellerPlan plan{
+    const BuilderPlan plan{
         .unit = TimeUnit({}), .options = options, .functions = functions, .most_calls = 1 << 20};
-    ThreadTeller teller(plan, nullptr, TimeStrip(0, 0, 0));
+    ThreadTimelineBuilder teller(plan, nullptr, TimeStrip(0, 0, 0));
     CallRelay relay(finder, teller,
                     seed / 6 % 2 == 0);  // the result does not depend on who adds up
     RelayFeed feed(relay);

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "flowback/replay/symbolizer.h"
-#include "replay/timeline/thread_teller.h"
+#include "replay/timeline/thread_timeline_builder.h"
 
 namespace flowback {
 namespace {
@@ -68,11 +68,12 @@ Told Tell(const std::vector<UsualMove>& moves, const TimeAccount& account,
           const TimelineOptions& options, size_t together) {
   Symbolizer symbolizer;
   FunctionTable functions(symbolizer);
-  const TellerPlan plan{.unit = TimeUnit(TimeConversion{.shift = 3, .mult = 9, .zero = 7}),
-                        .options = options,
-                        .functions = functions,
-                        .most_calls = 40};
-  ThreadTeller teller(plan, &account, TimeStrip(account.begin, account.end, options.columns));
+  const BuilderPlan plan{.unit = TimeUnit(TimeConversion{.shift = 3, .mult = 9, .zero = 7}),
+                         .options = options,
+                         .functions = functions,
+                         .most_calls = 40};
+  ThreadTimelineBuilder teller(plan, &account,
+                               TimeStrip(account.begin, account.end, options.columns));
   Call first;
   first.entry = CallEntry::kRunning;
   first.function = 9;

@@ -20,7 +20,7 @@
 #include <optional>
 #include <string>
 
-#include "decode/nobody.h"
+#include "decode/null_consumer.h"
 #include "decode/pt/libipt/code_reader.h"
 #include "decode/pt/libipt/flow_writer.h"
 #include "decode/pt/libipt/readable.h"
@@ -114,7 +114,7 @@ class StreamDecoder {
 
   const DecodeInput& input_;
   StreamWindow window_;
-  Nobody nobody_;
+  NullConsumer nobody_;
   Progress now_;
   // While it walks; what `now_` was when that began.
   std::shared_ptr<const Progress> started_;

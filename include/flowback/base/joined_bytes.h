@@ -34,7 +34,7 @@ class JoinedBytes {
   struct Limits {
     // Bytes that come and go together; made a multiple of the page size. A huge page by default.
     size_t granule = size_t{2} << 20;
-    // Granules that are kept though nobody reads them, for whoever comes back.
+    // Granules that are kept although no reader uses them now, for later readers.
     size_t idle = 4;
   };
 

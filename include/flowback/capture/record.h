@@ -82,17 +82,17 @@ struct RecordStreams {
   // records; else one for each thread. There are as many as CPUs may be used, and more where a
   // thread does not let others on. Wants timestamps.
   bool per_cpu = false;
-  // Keep only so many of the latest bytes of each stream. They are taken when the thread
+  // Keep only this number of the latest bytes of each stream. They are taken when the thread
   // ends, and whenever the process gets SIGUSR2, which must be blocked in its other threads.
   std::optional<uint64_t> snapshot_bytes;
   RecordClock clock = RecordClock::kHost;
-  // Engine "emulate": instead of packets of Intel PT, samples with branch stacks of so many entries
+  // Engine "emulate": instead of packets of Intel PT, samples with branch stacks of this depth
   // at most, 1 to 1024, one behind the other: together they have every branch that was taken.
   // Streams of threads, whole.
   std::optional<uint32_t> branch_depth;
 };
 
-// Stop tracing after so many instructions (all threads), so long, or once the file has so many
+// Stop tracing at this number of instructions (all threads), at this time, or at this number of
 // bytes (what was on its way then is still written); the program then runs on untraced to its end.
 struct RecordLimits {
   std::optional<uint64_t> instructions;
@@ -149,11 +149,11 @@ struct RecordEvents {
   std::string cgroups;
   std::string call_graph;  // perf's "fp", "dwarf[,BYTES]" or "lbr"; empty: no stacks
   RecordAccesses accesses;
-  // Each sample has so many of the latest bytes of the trace that leads its group; empty: none.
+  // Each sample has this number of the latest bytes of its group's trace; empty: none.
   std::optional<uint64_t> aux_sample_bytes;
   // Samples a second, of events that name no period; empty: 4000, or as many as the kernel allows.
   std::optional<uint64_t> frequency;
-  // Instead of it: a sample each so many times that such an event happens.
+  // Instead of it: the number of events from one sample to the next.
   std::optional<uint64_t> period;
   bool build_ids = true;  // in the records of mappings
   bool switches = false;  // records of thread switches; traces have them anyway
@@ -403,7 +403,7 @@ struct RecorderInfo {
 
 // All there are, in the order in which the help names them.
 std::span<const RecorderInfo> Recorders();
-// Null: there is none of that name.
+// Null if none has that name.
 const RecorderInfo* FindRecorder(std::string_view name);
 
 }  // namespace flowback

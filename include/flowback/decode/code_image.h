@@ -23,7 +23,7 @@ enum class Verification : uint8_t {
   kGiven,       // the user gave it (--image, --section), or the recording carries the bytes
 };
 
-// A contiguous range of code bytes of one file, wherever it is mapped. Immutable but for its block
+// A contiguous range of a file's code bytes, wherever it is mapped. Immutable except for its block
 // cache, which is safe to use from any thread; shared by all threads, processes and runs.
 class CodeSection {
  public:

@@ -47,7 +47,7 @@ struct DecodeInput {
   // The consumer wants of the blocks only those that end in a branch which was taken. A decoder may
   // hand on these branches alone (OnBranches), and no blocks.
   bool only_branches = false;
-  // Summarize and Count may use so many threads; the result does not depend on it, nor on the two
+  // The most threads for Summarize and Count; the result does not depend on it, nor on the two
   // below.
   unsigned threads = 1;
   size_t in_flight = 0;      // segments in work at one time; 0: as many as are useful

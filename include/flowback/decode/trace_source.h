@@ -60,7 +60,7 @@ class PacketBatch {
   virtual void Clear() = 0;
 };
 
-// The unit in which a source counts its trace: bytes, or records of so many bytes each. Decoded
+// The unit in which a source counts its trace: bytes, or records of `bytes` bytes each. Decoded
 // units, padding and lost ones add up to a stream's units (the law of the account).
 struct TraceUnit {
   std::string_view plural = "bytes";
@@ -120,7 +120,7 @@ class TraceSource {
   virtual std::shared_ptr<const StreamIndex> Index(
       const Stream& stream, const std::function<bool(const Pause&)>& visit = {}) const = 0;
   // The last sync point before `offset` from which the flow behind `offset` is that of the whole
-  // stream; 0 when there is none.
+  // stream; 0 = none.
   virtual uint64_t SyncPointBefore(const Stream& stream, uint64_t offset) const = 0;
   // Returns the first time from a sync point (the range's begin) on, but not across a gap; 0: no
   // packet has one soon.

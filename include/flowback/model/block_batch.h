@@ -86,7 +86,7 @@ constexpr BlockExit ExitOf(InstructionClass last, bool taken) {
   return last == InstructionClass::kConditional ? BlockExit::kNotTaken : BlockExit::kFallThrough;
 }
 
-// When instructions most likely executed: so many ticks for each one, within limits.
+// When instructions most likely executed: a number of ticks for each, within limits.
 struct TimeLine {
   uint64_t begin = 0;  // TSC
   uint64_t end = ~uint64_t{0};
@@ -130,7 +130,7 @@ struct TimeLine {
 
 // Instructions of a batch about whose times the same is known.
 struct TimedPart {
-  uint64_t end = 0;  // so many instructions of the batch lie in or before it
+  uint64_t end = 0;  // how many instructions of the batch lie in or before it
   TscInterval bounds;
   uint64_t last_lo = 0;  // a closer lower bound of its last instruction's time; 0: bounds.lo
   TimeLine line;         // counts from the batch's first instruction
@@ -182,7 +182,7 @@ class BlockRuns {
     run_.space = &table_.space();
     run_.stay = batch.stay;
   }
-  // False: there is none left.
+  // False if none is left.
   bool Next() {
     if (next_ == batch_.steps.size()) return false;
     step_ = batch_.steps[next_++];
@@ -230,12 +230,12 @@ class BlockRuns {
   // The same for three.
   bool HasThree() const { return next_ + 3 <= batch_.steps.size(); }
   BlockStep third_step() const { return batch_.steps[next_ + 2]; }
-  // Passes over next_step(), which has so many instructions; end() is about it then.
+  // Skips next_step(), which has `instructions`; end() then describes it.
   void Skip(uint16_t instructions) {
     ++next_;
     behind_ += instructions;
   }
-  // When the block's last instruction executed, as run() has it; for whoever needs no more.
+  // When the block's last instruction executed, as run() has it; cheaper than run().
   struct End {
     uint64_t tsc = 0;
     TscInterval bounds;

@@ -28,7 +28,7 @@ struct ThreadStay;   // decode/schedule.h
 // So a mark counts the stretch that it ends. Between marks nothing is known of single instructions.
 struct CycleMark {
   enum class Since : uint8_t {
-    kNoMark,   // there is none
+    kNoMark,   // no mark
     kUnknown,  // cycles are counted from here on: no mark came before it, or flow was lost since
     kFlow,     // of the instructions that the flow has since the mark before it
     kPause,    // of a time in which tracing was off: no instruction's

@@ -91,7 +91,7 @@ class FlowSegment {
  private:
   friend class SegmentRecorder;
   struct KeptBatch {
-    BlockBatch batch;  // but for its spans
+    BlockBatch batch;  // without its spans
     size_t steps = 0;  // where they begin
     size_t step_count = 0;
     size_t counts = 0;
@@ -100,7 +100,7 @@ class FlowSegment {
     size_t time_count = 0;
   };
   struct KeptRun {
-    BlockRun run;  // but for its lengths
+    BlockRun run;  // without its lengths
     size_t lengths = 0;
     size_t count = 0;
   };

@@ -38,7 +38,7 @@ enum class CallEntry : uint8_t {
   kNewStack,    // the first of another stack
 };
 
-// How it went.
+// How a call ended.
 enum class CallExit : uint8_t {
   kReturn,
   kTailCall,
@@ -103,7 +103,7 @@ struct ExitTime {
 // not known yet.
 struct StackGuess {
   uint64_t number = 0;
-  size_t depth = 0;  // so many of the outermost calls may be another stack's
+  size_t depth = 0;  // how many of the outermost calls may be another stack's
   size_t left = 0;   // calls that were left since
 };
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Counts of a flow's blocks become counts of objects' instructions, at the speed of sums.
 //
-// What leaves code unknown: trace that was lost, damaged or could not be decoded, which may have
-// executed anything of what its process had mapped then (of all processes, where it is not known
-// whose it was); a snapshot, whose buffer was written over; and what was not to be recorded: user
-// code, code outside of an address filter or of --from and --until. What does not: the time before
-// a recorder was attached, because nothing says that it was to see that; trace of which only the
-// thread or the time is not known, because its instructions are counted.
+// Code counts as unknown if trace was lost, damaged or not decoded: it may have executed anything
+// that its process (or, if that is not known, any process) had mapped then. It counts as unknown,
+// too, if a snapshot's buffer was overwritten, or if it was excluded from the recording: user code,
+// code outside of an address filter or of --from and --until. It does not count as unknown if it
+// ran before a recorder was attached, because nobody asked for that trace. Neither does trace of an
+// unknown thread or time make code unknown, because its instructions are counted.
 #pragma once
 
 #include <cstdint>
@@ -66,8 +66,8 @@ struct CoverageRequest {
 // check's.
 Result<CoverageCounts> CountCoverage(const CoverageRequest& request);
 
-// The counts of each owner by itself, in their order. Memory in proportion to the code that each of
-// them executed, all together.
+// Returns the counts of each owner separately, in the owners' order. Memory grows with the code
+// that each of them executed.
 Result<std::vector<CoverageCounts>> CountCoverageByOwner(const CoverageRequest& request);
 
 }  // namespace flowback

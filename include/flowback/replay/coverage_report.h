@@ -108,7 +108,7 @@ struct ObjectCoverage {
   uint64_t outside_instructions = 0;
   uint64_t outside_times = 0;
 
-  std::vector<bool> unknown;  // it may have been executed when nobody saw it
+  std::vector<bool> unknown;  // it may have executed where trace is missing
 
   // Returns the state of an instruction with this count.
   Executed StateOf(uint64_t count, size_t instruction) const {

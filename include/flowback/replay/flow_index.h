@@ -81,7 +81,7 @@ struct IndexCache {
   std::string key = {};
 };
 
-// Hears what a first pass meets beside blocks.
+// Receives the events and losses of a first pass.
 class IndexListener {
  public:
   virtual ~IndexListener() = default;
@@ -99,7 +99,7 @@ class FlowIndex {
     // Size of a segment, in bytes of the stream. More where there would be more than kMostSegments,
     // or four times as many with `steps`.
     uint64_t segment_bytes = kSegmentBytes;
-    // One block in so many is counted for the profiles. (A prime number by default: loops whose
+    // One block in this number is counted for the profiles. (A prime number by default: loops whose
     // blocks come round at that pace are rare.)
     unsigned sample = 17;
     // If not null, the first pass also finds out what the flow does to call stacks, which makes the

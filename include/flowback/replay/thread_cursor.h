@@ -80,7 +80,7 @@ class ThreadCursor {
   // before it.
   void ToTime(uint64_t tsc);
 
-  // One element on or back. False: there is none; a cursor that goes on stands behind the last
+  // One element on or back. False if there is none; a cursor that goes on stands behind the last
   // element then, one that goes back at the first one.
   bool Next();
   bool Previous();
@@ -96,7 +96,7 @@ class ThreadCursor {
   // that did not.
   bool NextBranch();
   bool PreviousBranch();
-  // To the next or previous execution of the instruction at `address`. False: there is none, and
+  // To the next or previous execution of the instruction at `address`. False if there is none, and
   // the cursor stays. Segments in which the index knows it did not execute are passed over.
   bool NextAt(uint64_t address);
   bool PreviousAt(uint64_t address);

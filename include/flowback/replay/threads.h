@@ -40,7 +40,7 @@ struct ThreadFlow {
   std::vector<FlowPiece> pieces;  // in program order
 };
 
-// By tid; nobody's last, by stream. Every byte of every stream is in one piece.
+// By tid; unattributed flow last, by stream. Every byte of every stream is in one piece.
 std::vector<ThreadFlow> ThreadFlows(const Recording& recording, const StreamInputs& inputs);
 
 // Where decoding of the piece begins: the last sync point before it from which the flow is that of

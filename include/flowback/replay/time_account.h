@@ -62,8 +62,8 @@ inline constexpr size_t kMostClassSpans = size_t{1} << 18;
 // One thread's, or that of a stream whose threads are not known.
 struct TimeAccount {
   int32_t pid = -1;
-  int32_t tid = -1;                // -1: nobody's
-  const Stream* stream = nullptr;  // nobody's: whose trace it is
+  int32_t tid = -1;                // -1: unattributed
+  const Stream* stream = nullptr;  // of unattributed trace: its stream
   // The lifetime in the trace; the shares' times add up to end - begin, to the unit.
   uint64_t begin = 0;
   uint64_t end = 0;
@@ -84,7 +84,7 @@ struct TimeAccount {
 
 struct TimeAccounts {
   bool nanoseconds = true;           // of perf's clock; else TSC ticks
-  std::vector<TimeAccount> threads;  // by tid; nobody's last, by stream
+  std::vector<TimeAccount> threads;  // by tid; unattributed last, by stream
 };
 
 // What a recording holds: the sums of its streams, by index, and what the threads' time was.

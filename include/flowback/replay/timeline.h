@@ -59,8 +59,8 @@ struct CallDurations {
 struct CycleShare {
   uint64_t instructions = 0;  // whose cycles are known
   uint64_t likely = 0;        // their cycles
-  uint64_t lo = 0;            // these and all others took so many at least, as the trace proves;
-  uint64_t hi = 0;            // all but the `untold` ones at most so many
+  uint64_t lo = 0;            // the least that these and all others took, as the trace proves;
+  uint64_t hi = 0;            // the most that all but the `untold` ones took
   uint64_t untold = 0;        // instructions of whose cycles nothing is known
 
   bool any() const { return instructions != 0; }
@@ -115,7 +115,7 @@ struct TimelineCall {
   uint64_t end_hi = 0;
   uint64_t instructions = 0;  // with what it called
   uint64_t cycles = 0;        // best estimate; 0: unknown, as in a call that is too short
-  uint64_t cycles_lo = 0;     // so many at least
+  uint64_t cycles_lo = 0;     // at least
   uint32_t function = CallPath::kNoFunction;
   uint32_t depth = 0;
   uint32_t stack = 0;  // CallStack::stack
@@ -222,8 +222,8 @@ struct TimelineOptions {
   bool spans = false;                   // ThreadTimeline::spans
 };
 
-// Plays the flows, on so many threads, behind a pass that learns what the threads' times were. The
-// flows must be those of GroupByThread, or some of them. Errors: as AccountFlow's and
+// Plays the flows, on TimelineOptions::threads, after a pass that learns what the threads' times
+// were. The flows must be those of GroupByThread, or some of them. Errors: as AccountFlow's and
 // Player::Play's; kSystem where the law does not hold.
 Result<Timeline> MakeTimeline(const TimelineSources& sources,
                               const std::vector<const ThreadFlow*>& flows,
@@ -234,7 +234,7 @@ Result<Timeline> MakeTimeline(const TimelineSources& sources,
                               const std::vector<const ThreadFlow*>& flows,
                               const TimelineOptions& options, const TimeAccounts& accounts);
 
-// The sums of the paths that are there, by Timeline::functions' number, of which there are so many.
+// The sums of the existing paths, by number of Timeline::functions, of which there are `functions`.
 // A recursion's time counts once; durations are left out.
 std::vector<CallSums> SumsByFunction(const std::vector<CallPath>& paths, size_t functions);
 

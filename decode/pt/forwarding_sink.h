@@ -20,7 +20,7 @@ namespace flowback::pt {
 
 // `Base` is SinkDefaults<Sink>, or has it among its own bases.
 template <class Sink, class Receiver, class Base = SinkDefaults<Sink>>
-class TellingSink : public Base {
+class ForwardingSink : public Base {
  public:
   static constexpr bool kWantsTimes = std::is_same_v<Receiver, TimeEstimator>;
 
@@ -79,7 +79,7 @@ class TellingSink : public Base {
   }
 
  protected:
-  explicit TellingSink(Receiver& receiver) : receiver_(receiver) {}
+  explicit ForwardingSink(Receiver& receiver) : receiver_(receiver) {}
 
   void UpdateDone() { done_ = receiver_.Done(); }
 

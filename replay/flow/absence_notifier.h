@@ -9,10 +9,10 @@
 namespace flowback {
 
 // Passes one thread's flow on, and reports where tracing was off and where the thread was off CPUs.
-class PlayTeller final : public ExecutionConsumer {
+class AbsenceNotifier final : public ExecutionConsumer {
  public:
   // `clock` may be null: then no absence is reported.
-  PlayTeller(PlayConsumer& consumer, const RecordingClock* clock)
+  AbsenceNotifier(PlayConsumer& consumer, const RecordingClock* clock)
       : consumer_(consumer), clock_(clock) {}
 
   void BeginThread() { last_ = nullptr; }

@@ -22,7 +22,7 @@
 namespace flowback {
 
 // Data that the threads' tellers share.
-struct TellerPlan {
+struct BuilderPlan {
   TimeUnit unit;
   const TimelineOptions& options;
   FunctionTable& functions;
@@ -46,23 +46,23 @@ struct TellerSystemCall {
 };
 
 // Where the thread is.
-struct TellerProgress {
+struct BuilderProgress {
   uint64_t instructions = 0;  // so many it has executed
   size_t calls = 0;           // so many it is in
   uint64_t innermost_at = 0;  // behind so many the innermost of these began
 };
 
 // Hears of calls as a CallListener does.
-class ThreadTeller {
+class ThreadTimelineBuilder {
  public:
   // `account`: the thread's; null: nothing is known of its time. `strip`: of the whole timeline.
-  ThreadTeller(const TellerPlan& plan, const TimeAccount* account, TimeStrip strip);
+  ThreadTimelineBuilder(const BuilderPlan& plan, const TimeAccount* account, TimeStrip strip);
 
   // Passes the cycles up to the thread's first `behind` instructions. Ahead of the calls that begin
   // or end there or later.
   void OnCycles(uint64_t behind, CycleMark mark, uint64_t tsc);
   // Now and then, that no cycles wait for the next call to begin or end.
-  void OnProgress(const TellerProgress& progress);
+  void OnProgress(const BuilderProgress& progress);
   // Flow was lost.
   void OnLost() { cycles_.Lose(); }
   // No call ends later, but with the flow: what follows happens at the end of the thread's life.
@@ -98,13 +98,14 @@ class ThreadTeller {
   };
 
   // Moves that come in a span of executing, by the current call and those around it.
-  size_t TellInside(std::span<const UsualMove> moves, const AddressSpace* space);
-  bool MayTellInside() const;
+  size_t ReportInsideSpan(std::span<const UsualMove> moves, const AddressSpace* space);
+  bool MayReportInsideSpan() const;
   void TellMove(const UsualMove& move, const AddressSpace* space);
   void MoveInside(const UsualMove& move, const AddressSpace* space);
   void EnterInside(const UsualMove& move, const AddressSpace* space);
   void LeaveInside(const UsualMove& move);
-  size_t TellAlike(std::span<const UsualMove> moves, const AddressSpace* space, uint64_t end);
+  size_t ReportUniformRun(std::span<const UsualMove> moves, const AddressSpace* space,
+                          uint64_t end);
   uint32_t AskNumber(const UsualMove& move, const AddressSpace* space);
   // Many calls lie between two times in the trace, and have the same bounds.
   void TakeBounds(const TscInterval& bounds) {
@@ -146,7 +147,7 @@ class ThreadTeller {
   size_t LongOpen() const;
   void CutTree();
 
-  const TellerPlan& plan_;
+  const BuilderPlan& plan_;
   const TimeAccount* account_;
   CallTree tree_;
   KeptCalls kept_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What a sink holds back goes on before anything that has its place behind it, and only then.
-#include "decode/pt/telling_sink.h"
+#include "decode/pt/forwarding_sink.h"
 
 #include <gtest/gtest.h>
 
@@ -12,9 +12,9 @@ namespace flowback::pt {
 namespace {
 
 // Counts how often its flow had to be handed on.
-class HoldingSink : public TellingSink<HoldingSink, TimeEstimator> {
+class HoldingSink : public ForwardingSink<HoldingSink, TimeEstimator> {
  public:
-  explicit HoldingSink(TimeEstimator& receiver) : TellingSink(receiver) {}
+  explicit HoldingSink(TimeEstimator& receiver) : ForwardingSink(receiver) {}
   void TellFlow() { ++told; }
 
   int told = 0;

@@ -10,7 +10,7 @@
 //
 // At each entry and exit what lies since the last one is given to the call that was the innermost,
 // span by span. Whatever the flow's times are, each moment is given once.
-#include "replay/timeline/thread_teller.h"
+#include "replay/timeline/thread_timeline_builder.h"
 
 #include <algorithm>
 #include <utility>
@@ -31,7 +31,8 @@ TimePoint Earlier(const TimePoint& a, const TimePoint& b) {
 
 }  // namespace
 
-ThreadTeller::ThreadTeller(const TellerPlan& plan, const TimeAccount* account, TimeStrip strip)
+ThreadTimelineBuilder::ThreadTimelineBuilder(const BuilderPlan& plan, const TimeAccount* account,
+                                             TimeStrip strip)
     : plan_(plan),
       account_(account),
       tree_(plan.options.by_instructions || account == nullptr),
@@ -43,7 +44,7 @@ ThreadTeller::ThreadTeller(const TellerPlan& plan, const TimeAccount* account, T
 }
 
 // Not before what was before it; without a time, at once with it.
-TimePoint ThreadTeller::PointOf(uint64_t tsc, const TscInterval& bounds) {
+TimePoint ThreadTimelineBuilder::PointOf(uint64_t tsc, const TscInterval& bounds) {
   if (account_ == nullptr || tsc == 0) return cursor_;
   TakeBounds(bounds);
   TimePoint point{plan_.unit.At(tsc), bounds_point_.lo, bounds_point_.hi};
@@ -53,7 +54,7 @@ TimePoint ThreadTeller::PointOf(uint64_t tsc, const TscInterval& bounds) {
   return point;
 }
 
-void ThreadTeller::Charge(const TimePoint& until, uint32_t executing, uint32_t otherwise) {
+void ThreadTimelineBuilder::Charge(const TimePoint& until, uint32_t executing, uint32_t otherwise) {
   if (account_ == nullptr) return;
   const std::vector<ClassSpan>& spans = account_->spans->spans;
   if (span_ < spans.size() && LiesIn(spans[span_], until)) {
@@ -71,14 +72,14 @@ void ThreadTeller::Charge(const TimePoint& until, uint32_t executing, uint32_t o
 
 // Neither the span's ends nor those of the times asked for lie at or between the cursor and
 // `until`.
-bool ThreadTeller::LiesIn(const ClassSpan& span, const TimePoint& until) const {
+bool ThreadTimelineBuilder::LiesIn(const ClassSpan& span, const TimePoint& until) const {
   const TimeSpan& wanted = plan_.options.span;
   return cursor_.time > span.begin && until.time < span.end && cursor_.time >= wanted.begin &&
          until.time <= wanted.end;
 }
 
 // As ChargePiece. Nearly all there is to charge is so.
-void ThreadTeller::ChargeInside(const TimePoint& until, TimeClass kind, uint32_t node) {
+void ThreadTimelineBuilder::ChargeInside(const TimePoint& until, TimeClass kind, uint32_t node) {
   const uint64_t time = until.time - cursor_.time;
   NodeCounts& counts = tree_.Of(node);
   if (kind == TimeClass::kExecuting)
@@ -90,8 +91,8 @@ void ThreadTeller::ChargeInside(const TimePoint& until, TimeClass kind, uint32_t
 }
 
 // The part of the span that lies between the two.
-void ThreadTeller::ChargePiece(const ClassSpan& span, const TimePoint& from, const TimePoint& until,
-                               uint32_t node) {
+void ThreadTimelineBuilder::ChargePiece(const ClassSpan& span, const TimePoint& from,
+                                        const TimePoint& until, uint32_t node) {
   const TimePoint a = Later({span.begin, span.begin_lo, span.begin_hi}, from);
   const TimePoint b = Earlier({span.end, span.end_lo, span.end_hi}, until);
   const TimeSpan& wanted = plan_.options.span;
@@ -113,20 +114,20 @@ void ThreadTeller::ChargePiece(const ClassSpan& span, const TimePoint& from, con
   counts.self.hi += std::max(b.hi - std::min(b.hi, a.lo), end - begin);
 }
 
-void ThreadTeller::OnCycles(uint64_t behind, CycleMark mark, uint64_t tsc) {
+void ThreadTimelineBuilder::OnCycles(uint64_t behind, CycleMark mark, uint64_t tsc) {
   const bool counts = account_ == nullptr || plan_.options.span.Contains(plan_.unit.At(tsc));
   cycles_.Note(behind, mark, counts);
 }
 
 // Execution in a call that has not come yet waits for it.
-void ThreadTeller::OnProgress(const TellerProgress& progress) {
+void ThreadTimelineBuilder::OnProgress(const BuilderProgress& progress) {
   const bool all_told = progress.calls <= on_.frames.size();
   cycles_.Give(all_told ? progress.instructions : progress.innermost_at, current_, current_depth_);
   NoteFirstMark();
 }
 
 // The calls that have begun since the mark before.
-void ThreadTeller::NoteFirstMark() {
+void ThreadTimelineBuilder::NoteFirstMark() {
   if (!cycles_.first_told()) return;
   for (auto frame = on_.frames.rbegin(); frame != on_.frames.rend() && !frame->has_mark; ++frame) {
     frame->has_mark = true;
@@ -136,14 +137,14 @@ void ThreadTeller::NoteFirstMark() {
 
 // Counts the cycles of a call that is not too short: from the last mark ahead of its begin to the
 // last one ahead of its end. That is as much too long at the one as it is too short at the other.
-void ThreadTeller::TellCycles(const Frame& frame, TimelineCall& call) const {
+void ThreadTimelineBuilder::TellCycles(const Frame& frame, TimelineCall& call) const {
   const CycleShares::Count& now = cycles_.count();
   if (!frame.has_mark || frame.partial || frame.cycles.gaps != now.gaps) return;
   call.cycles = now.told - frame.cycles.told;
   call.cycles_lo = now.told - frame.cycles_first;
 }
 
-void ThreadTeller::ChargeInstructions(uint64_t until, uint32_t node) {
+void ThreadTimelineBuilder::ChargeInstructions(uint64_t until, uint32_t node) {
   if (cycles_.active()) {
     cycles_.Give(until, node, current_depth_);
     NoteFirstMark();
@@ -154,11 +155,11 @@ void ThreadTeller::ChargeInstructions(uint64_t until, uint32_t node) {
   instructions_ = until;
 }
 
-bool ThreadTeller::InSpan(const TimePoint& begin, const TimePoint& end) const {
+bool ThreadTimelineBuilder::InSpan(const TimePoint& begin, const TimePoint& end) const {
   return end.time >= plan_.options.span.begin && begin.time <= plan_.options.span.end;
 }
 
-ThreadTeller::Frame ThreadTeller::FrameOf(const Call& call) {
+ThreadTimelineBuilder::Frame ThreadTimelineBuilder::FrameOf(const Call& call) {
   const bool outermost = on_.frames.empty();
   Frame frame;
   frame.function = plan_.functions.NumberOf(call);
@@ -178,7 +179,7 @@ ThreadTeller::Frame ThreadTeller::FrameOf(const Call& call) {
   return frame;
 }
 
-void ThreadTeller::PutNode(uint32_t above, Frame& frame) {
+void ThreadTimelineBuilder::PutNode(uint32_t above, Frame& frame) {
   frame.node = tree_.LastChild(above, frame.function);
   if (frame.node != CallTree::kNone) return;
   if (tree_.size() >= cut_at_) CutTree();
@@ -188,7 +189,7 @@ void ThreadTeller::PutNode(uint32_t above, Frame& frame) {
 // Cuts the tree to half of what it may have, but leaves the calls that the thread is in, on each of
 // its stacks. Where these are more, the tree grows to twice their number before it is cut again, so
 // that each call pays for no more than a few nodes.
-void ThreadTeller::CutTree() {
+void ThreadTimelineBuilder::CutTree() {
   std::vector<uint32_t> open;
   for (const Frame& frame : on_.frames) open.push_back(frame.node);
   for (const auto& [number, parked] : parked_)
@@ -198,7 +199,7 @@ void ThreadTeller::CutTree() {
   cut_at_ = std::max(plan_.options.most_paths, 2 * tree_.size());
 }
 
-void ThreadTeller::OnEnter(const Call& call, size_t depth) {
+void ThreadTimelineBuilder::OnEnter(const Call& call, size_t depth) {
   const TimePoint at = PointOf(call.tsc, call.bounds);
   const bool outer = depth == 0 && call.entry == CallEntry::kReturnedTo && call.resume == 0;
   if (outer && !plan_.options.focus) return EnterAround(call, at);
@@ -215,7 +216,7 @@ void ThreadTeller::OnEnter(const Call& call, size_t depth) {
 }
 
 // All calls of the stack so far were made in this one.
-void ThreadTeller::EnterAround(const Call& call, const TimePoint& at) {
+void ThreadTimelineBuilder::EnterAround(const Call& call, const TimePoint& at) {
   Charge(at, current_, current_);
   ChargeInstructions(call.instructions_before, current_);
   const uint32_t function = plan_.functions.NumberOf(call);
@@ -233,7 +234,7 @@ void ThreadTeller::EnterAround(const Call& call, const TimePoint& at) {
 }
 
 // From now on the time is the innermost call's.
-void ThreadTeller::TakeTop() {
+void ThreadTimelineBuilder::TakeTop() {
   const bool none = on_.frames.empty();
   current_ = Top();
   current_depth_ = on_.frames.size();
@@ -242,7 +243,7 @@ void ThreadTeller::TakeTop() {
   current_focus_ = !none && plan_.options.focus && on_.frames.back().focus;
 }
 
-void ThreadTeller::OnExit(size_t depth, const TellerExit& exit) {
+void ThreadTimelineBuilder::OnExit(size_t depth, const TellerExit& exit) {
   const CallExit how = exit.how;
   ChargeEnd();
   Charge(PointOf(exit.time.tsc, exit.time.bounds), current_, current_);
@@ -271,7 +272,7 @@ void ThreadTeller::OnExit(size_t depth, const TellerExit& exit) {
 
 // The time between is the system call's, but for what executed in it, which is a rest of the code
 // around the call. Its instruction is the caller's.
-void ThreadTeller::OnSystemCall(const TellerSystemCall& call) {
+void ThreadTimelineBuilder::OnSystemCall(const TellerSystemCall& call) {
   const UntracedGap& gap = call.gap;
   Charge(PointOf(gap.begin_tsc, gap.begin_bounds), current_, current_);
   ChargeInstructions(call.thread_instructions, current_);
@@ -291,14 +292,14 @@ void ThreadTeller::OnSystemCall(const TellerSystemCall& call) {
 
 // Where the thread did not come back, the call goes on to the end of its life; behind a loss it is
 // not known how long it took.
-TimePoint ThreadTeller::EndOf(const TellerSystemCall& call) {
+TimePoint ThreadTimelineBuilder::EndOf(const TellerSystemCall& call) {
   if (call.gap.came_back) return PointOf(call.gap.end_tsc, call.end_bounds);
   if (!is_ending_ || account_ == nullptr) return cursor_;
   is_ending_ = false;
   return TimePoint::Exact(account_->end);
 }
 
-TimelineCall ThreadTeller::Describe(const Frame& frame, const TellerExit& exit) const {
+TimelineCall ThreadTimelineBuilder::Describe(const Frame& frame, const TellerExit& exit) const {
   TimelineCall call{.begin = frame.begin.time,
                     .begin_lo = frame.begin.lo,
                     .begin_hi = frame.begin.hi,
@@ -316,14 +317,14 @@ TimelineCall ThreadTeller::Describe(const Frame& frame, const TellerExit& exit) 
 }
 
 // No caller of what was so far is found any more.
-void ThreadTeller::EndSegment() {
+void ThreadTimelineBuilder::EndSegment() {
   cycles_.Switch();
   tree_.Merge(on_.root, 0, cycles_.follows());
   on_.root = current_ = tree_.NewRoot();
   kept_.EndSegment();
 }
 
-void ThreadTeller::OnSwitch(uint32_t stack, uint64_t instructions) {
+void ThreadTimelineBuilder::OnSwitch(uint32_t stack, uint64_t instructions) {
   ChargeEnd();
   const bool over = on_.frames.empty() && number_ != 0;
   const bool was_its = current_ == on_.root;
@@ -345,7 +346,7 @@ void ThreadTeller::OnSwitch(uint32_t stack, uint64_t instructions) {
 }
 
 // So many of the calls that it is in now, of which the innermost is ThreadTimeline::last.
-size_t ThreadTeller::LongOpen() const {
+size_t ThreadTimelineBuilder::LongOpen() const {
   if (account_ == nullptr || plan_.options.span.end < account_->end) return 0;
   const uint64_t begin = std::max(account_->begin, plan_.options.span.begin);
   const uint64_t half = (account_->end - std::min(begin, account_->end)) / 2;
@@ -355,18 +356,18 @@ size_t ThreadTeller::LongOpen() const {
   return open;
 }
 
-void ThreadTeller::EndLife() {
+void ThreadTimelineBuilder::EndLife() {
   long_open_ = LongOpen();
   is_ending_ = true;
 }
 
-void ThreadTeller::ChargeEnd() {
+void ThreadTimelineBuilder::ChargeEnd() {
   if (!is_ending_) return;
   is_ending_ = false;
   if (account_ != nullptr) Charge(TimePoint::Exact(account_->end), current_, current_);
 }
 
-void ThreadTeller::Finish(ThreadTimeline& thread) {
+void ThreadTimelineBuilder::Finish(ThreadTimeline& thread) {
   ChargeEnd();
   tree_.Merge(on_.root, 0);
   for (auto& [number, parked] : parked_) tree_.Merge(parked.root, 0);

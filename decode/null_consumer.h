@@ -6,7 +6,7 @@
 
 namespace flowback {
 
-class Nobody final : public ExecutionConsumer {
+class NullConsumer final : public ExecutionConsumer {
  public:
   void OnBlock(const BlockRun&) override {}
   void OnBlocks(const BlockBatch&) override {}
