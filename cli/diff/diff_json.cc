@@ -103,6 +103,10 @@ class DiffJsonWriter {
         line.Null("function");
       else
         line.Text("function", each.name);
+      if (each.address == 0)
+        line.Null("address");
+      else
+        line.Hex("address", each.address);
       AddPlace(line, "", each.at);
       AddPlace(line, "old_", each.old_at);
       AddFate(line, each.fate, each.in_all_runs);

@@ -74,8 +74,9 @@ class SentenceWriter {
     const double share = function->self.delta() / diff_.instructions.delta();
     const bool mostly = all_changed && share >= 0.5;
     const LineChange* const line = MostChangedLine(diff_, *function);
-    std::string text = fmt::format("{} {}", mostly ? ", mostly in" : "; the largest change is in",
-                                   FunctionText(function->name, function->object));
+    std::string text =
+        fmt::format("{} {}", mostly ? ", mostly in" : "; the largest change is in",
+                    FunctionText(function->name, function->object, function->address));
     const DiffPlace place =
         line == nullptr ? function->place()
                         : DiffPlace{line->file, line->line != 0 ? line->line : line->old_line};
@@ -190,8 +191,9 @@ std::string MoreOrFewer(const MeasuredChange& change) {
   return fmt::format("{:.1f} % {}", percent, more);
 }
 
-std::string FunctionText(const std::string& name, const std::string& object) {
+std::string FunctionText(const std::string& name, const std::string& object, uint64_t address) {
   if (!name.empty()) return ShortName(name);
+  if (address != 0) return fmt::format("[{}+{:#x}]", Printable(object), address);
   return fmt::format("[code without a symbol in {}]", Printable(object));
 }
 

@@ -58,7 +58,7 @@ class DiffTextWriter {
   }
 
   static std::string Named(const FunctionChange& each) {
-    std::string text = FunctionText(each.name, each.object);
+    std::string text = FunctionText(each.name, each.object, each.address);
     if (const std::string place = PlaceText(each.place()); !place.empty())
       text += "  " + place;
     else if (!each.name.empty())
@@ -153,14 +153,14 @@ class DiffTextWriter {
     const std::string heading = fmt::format(
         "directions of branches that only one side takes, of branches that both reach\n"
         "{:>15}  {:<9} {:<9}  {}\n",
-        "times", "", "", "branch");
+        "times", "only in", "way", "branch");
     Table(heading, rows, [&](const DirectionChange* each) {
       const bool is_new = IsNew(each->fate);
       const Measured& times = is_new ? each->times.now : each->times.old;
       const char* const way = each->address == 0 ? "" : each->taken ? "taken" : "not taken";
       std::string line = fmt::format("{:>15}  {:<9} {:<9}  {}", GroupedDigits(times.rounded()),
-                                     is_new ? "newly" : "no longer", way,
-                                     FunctionText(each->function, each->object));
+                                     is_new ? "new run" : "old run", way,
+                                     FunctionText(each->function, each->object, 0));
       if (each->at.line != 0) line += "  " + PlaceText(each->at);
       if (each->to.line != 0)
         line += fmt::format(" -> {}", each->to.file == each->at.file ? std::to_string(each->to.line)

@@ -37,8 +37,9 @@ void WriteDiffJunit(const DiffView& view, TextSink& sink);
 std::string SignedDigits(double number);
 // Returns "12.4 % more", "3.20 times as many" or "as many".
 std::string MoreOrFewer(const MeasuredChange& change);
-// Returns the function's printable name; words for code without one.
-std::string FunctionText(const std::string& name, const std::string& object);
+// Returns the function's printable name. Code without one is "[FILE+0xADDRESS]", or words without
+// an address (0).
+std::string FunctionText(const std::string& name, const std::string& object, uint64_t address);
 // Returns "orders.cc:61", or nothing.
 std::string PlaceText(const DiffPlace& place);
 // Returns what the limit found, such as "instructions(main) is 1,387,654, 1.124 times the 1,234,567

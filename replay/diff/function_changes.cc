@@ -139,6 +139,7 @@ std::vector<FunctionChange> ChangesOf(const MatchedFunctions& functions) {
     const SidedFunction& shown = each.now.function != nullptr ? each.now : each.old;
     changes.push_back({.object = each.object,
                        .name = shown.function->name,
+                       .address = functions.IsSameBuild(each) ? shown.function->address : 0,
                        .old_at = each.old.place(),
                        .at = each.now.place(),
                        .last_line = shown.function->last_line,

@@ -36,6 +36,10 @@ class MatchedFunctions {
   MatchedFunctions(const ProfiledSides& sides, const MatchedObjects& objects);
 
   const std::vector<MatchedFunction>& all() const { return all_; }
+  // Whether all runs have one build of its object.
+  bool IsSameBuild(const MatchedFunction& function) const {
+    return objects_.IsSameBuild(function.object);
+  }
   // Returns the number of a run's function.
   uint32_t NumberOf(bool is_new, size_t run, uint32_t function) const {
     return numbers_[is_new ? 1 : 0][run][function];

@@ -46,8 +46,9 @@ struct DiffPlace {
 
 // Values are those of each run, so a run that did not execute the code has 0.
 struct FunctionChange {
-  std::string object;  // the last part of its path
-  std::string name;    // of the new side where it is there; empty: code without a name
+  std::string object;    // the last part of its path
+  std::string name;      // of the new side where it is there; empty: code without a name
+  uint64_t address = 0;  // as linked, if both sides are one build; else 0
   DiffPlace old_at;
   DiffPlace at;
   uint32_t last_line = 0;  // of `at`'s file, or of `old_at`'s if `at` is not known

@@ -59,6 +59,17 @@ class Sides(compared.Comparing):
         head = self.diff("--symfs", f"{recordings}/images", *sides)["diff"][0]
         self.assertEqual([head[key] for key in ("old_lost", "new_lost", "has_times")], [False, True, True])
 
+    def test_functions_without_names_have_addresses(self):
+        program = self.build("rounds.c", "stripped", "-s")
+        sides = [self.record(f"stripped{count}.data", program, *["x"] * count) for count in (1, 2)]
+        rows = [each for each in self.diff(*sides)["function"] if each["object"] == "stripped"]
+        nameless = [each["address"] for each in rows if each["function"] is None]
+        self.assertGreater(len(nameless), 1)
+        self.assertEqual(len(set(nameless)), len(nameless))
+        text = self.flowback("diff", *sides).stdout
+        self.assertIn("[stripped+0x", text)
+        self.assertNotIn("without a symbol", text)
+
     def test_a_file(self):
         self.flowback("diff", self.old, self.new, "-o", f"{self.folder}/out.txt")
         self.assertGreater(os.path.getsize(f"{self.folder}/out.txt"), 0)
