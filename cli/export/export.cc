@@ -283,7 +283,7 @@ class ExportJob final : public ReadingJob {
 
 // Errors: kUsage for a binary format that a terminal would show.
 Status CheckTerminal(const ExportOptions& options) {
-  constexpr std::string_view kBinary[] = {"perf", "perfetto", "pprof", "sqlite"};
+  constexpr std::string_view kBinary[] = {"ctf", "perf", "perfetto", "pprof", "sqlite"};
   const std::string& output = options.reader.output;
   const bool is_standard = output.empty() || output == "-";
   if (!is_standard || std::ranges::find(kBinary, options.format) == std::end(kBinary) ||

@@ -19,7 +19,7 @@ void AppendFrameText(const NamedFrame& named, const StackFrame& frame, bool inne
   } else {
     out.append(22, ' ');
   }
-  AppendPrintable(out, named.function.empty() ? "??" : ShortName(named.function));
+  out += named.function.empty() ? "??" : ShortName(named.function);
   if (!named.file.empty()) {
     out += " (";
     AppendPrintable(out, LastPart(named.file));

@@ -118,7 +118,9 @@ TEST(Names, OfSixtyKilobytesInATraceOfOneInstruction) {
            {"stack", "--at", "#0"}, {"decode", "--as", "calls"}, {"timeline"}}) {
     const std::string text = told(words);
     EXPECT_TRUE(IsHarmless(text)) << words[0];
-    EXPECT_TRUE(text.contains(R"(\x1b[31m</script>)")) << text.substr(0, 500);
+    const bool is_short = words[0] == "stack";  // it leaves out what stands in <...>
+    EXPECT_TRUE(text.contains(is_short ? R"(\x1b[31m<...>)" : R"(\x1b[31m</script>)"))
+        << text.substr(0, 500);
   }
   for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
            {"stack", "--at", "#0", "--json"}, {"decode", "--as", "calls", "--json"}}) {

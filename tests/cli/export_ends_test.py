@@ -12,7 +12,7 @@ import unittest
 
 FLOWBACK = os.path.abspath(sys.argv[1])
 RECORDING = os.path.abspath(sys.argv[2]) + "/branches.data"
-BINARY = ("perf", "perfetto", "pprof", "sqlite")
+BINARY = ("ctf", "perf", "perfetto", "pprof", "sqlite")
 TEXT = ("csv", "chrome", "callgrind", "folded")
 
 
