@@ -219,7 +219,7 @@ std::string PlaceWords(const CrashPlace& place) {
           ? (place.object.empty()
                  ? fmt::format("[{}]", Hex(place.address))
                  : fmt::format("[{}+{:#x}]", Printable(LastPart(place.object)), place.in_object))
-          : Printable(ShortName(place.function));
+          : ShortName(place.function);
   if (place.line != 0)
     words += fmt::format(" ({}:{})", Printable(LastPart(place.file)), place.line);
   else if (!place.function.empty())

@@ -164,12 +164,11 @@ class CrashWriter {
     for (const LastCall& call : thread.calls) least = std::min(least, call.depth);
     for (const LastCall& call : thread.calls) {
       const CrashPlace place = PlaceOf(session_, call.space, call.entry, false);
-      std::string name = place.function.empty() ? PlaceWords(place) : place.function;
-      if (name.ends_with("@plt")) name.resize(name.size() - std::string_view("@plt").size());
-      name = ShortName(name);
+      std::string_view function = place.function;
+      if (function.ends_with("@plt")) function.remove_suffix(std::string_view("@plt").size());
+      const std::string name = function.empty() ? PlaceWords(place) : ShortName(function);
       Line(fmt::format("{:>10} {:>9}  {}{}{}", Before(call.tsc), call.end_number - call.number,
-                       std::string(size_t{2} * std::min(call.depth - least, 40U), ' '),
-                       Printable(name),
+                       std::string(size_t{2} * std::min(call.depth - least, 40U), ' '), name,
                        call.was_left    ? " (left by a jump further out)"
                        : call.is_open() ? " (did not return)"
                                         : ""));

@@ -25,6 +25,10 @@ std::string PlaceWords(const CoverageReport& report, const SourceLine& at) {
   return fmt::format("{}:{}", Printable(LastPart(report.files[at.file])), at.line);
 }
 
+std::string ShortFunction(const StaticFunction& function) {
+  return function.name.empty() ? FunctionWords(function) : ShortName(function.name);
+}
+
 // Returns what was executed of the program, and its largest function that never was.
 std::string ProgramSentence(const CoverageReport& report, const ObjectCoverage& main) {
   const CoverageShares& shares = main.shares;
@@ -150,8 +154,8 @@ class SummaryWriter {
     if (changes.empty()) return;
     out_ += fmt::format("{:>9}  {}\n", "bytes", what);
     for (size_t i = 0; i < std::min(changes.size(), view_.rows); ++i)
-      out_ += fmt::format("{:>9}  {}  ({})\n", changes[i].bytes,
-                          ShortName(Printable(changes[i].function)), Printable(changes[i].object));
+      out_ += fmt::format("{:>9}  {}  ({})\n", changes[i].bytes, ShortName(changes[i].function),
+                          Printable(changes[i].object));
     MoreRows(changes.size());
   }
 
@@ -168,9 +172,9 @@ class SummaryWriter {
     for (size_t i = 0; i < std::min(never.size(), view_.rows); ++i) {
       const ReportedFunction& at = never[i];
       const uint64_t lines = at.function->shares.lines.total;
-      std::string line = fmt::format("{:>9} {:>7}  {}", at.code().code_bytes,
-                                     lines == 0 ? "-" : std::to_string(lines),
-                                     ShortName(FunctionWords(at.code())));
+      std::string line =
+          fmt::format("{:>9} {:>7}  {}", at.code().code_bytes,
+                      lines == 0 ? "-" : std::to_string(lines), ShortFunction(at.code()));
       if (const std::string place = PlaceWords(report_, at.function->at); !place.empty())
         line += "  " + place;
       if (at.object != main_)
@@ -197,7 +201,7 @@ class SummaryWriter {
                                    branch.taken == 0 ? "never taken" : "always taken");
     const StaticFunction* function = each.object->code->FunctionAt(branch.address);
     line += function == nullptr ? fmt::format("{:#x}", branch.address)
-                                : fmt::format("{}+{:#x}", ShortName(FunctionWords(*function)),
+                                : fmt::format("{}+{:#x}", ShortFunction(*function),
                                               branch.address - function->begin);
     if (const std::string place = PlaceWords(report_, branch.at); !place.empty()) {
       line += "  " + place;
