@@ -61,12 +61,21 @@ Status ExportedCalls::Tell() {
   return session_.Play(*part_.thread, cut);
 }
 
+// Estimates may overlap by some ticks; each begins behind the one before.
+void ExportedCalls::OnAbsence(const Absence& absence) {
+  Absence rest = absence;
+  rest.begin = std::max(rest.begin, absent_until_);
+  if (rest.begin >= rest.end) return;
+  absent_until_ = rest.end;
+  teller_.OnAbsence(rest);
+}
+
 void ExportedCalls::OnThreadBegin(const ThreadFlow& thread, size_t) {
   stack_.reset();
   open_.clear();
   waiting_.clear();
   on_ = 0;
-  instructions_ = calls_ = 0;
+  instructions_ = calls_ = absent_until_ = 0;
   time_ = told_ = begin_;
   execs_.emplace(session_.recording(), clock_, thread.pid);
   stack_.emplace(session_.functions(), static_cast<CallListener&>(*this));

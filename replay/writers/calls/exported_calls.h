@@ -80,7 +80,8 @@ class CallsTeller {
   virtual void OnExit(const ExportedExit& exit) = 0;
   // The trace has no record of what came next.
   virtual void OnLoss(std::string_view /*cause*/, uint64_t /*time*/) {}
-  // The thread had no flow from then on, until `end`. Times overlap those of calls.
+  // The thread had no flow from then on, until `end`. Absences do not overlap each other, but they
+  // overlap calls.
   virtual void OnAbsence(const Absence& /*absence*/) {}
   virtual void OnThreadEnd(uint64_t /*time*/) {}
   // Nothing more is wanted.
@@ -106,7 +107,7 @@ class ExportedCalls final : public PlayConsumer, private CallListener {
   void OnBlocks(const BlockBatch& batch) override;
   void OnEvent(const TraceEvent& event) override;
   void OnLoss(const DataLoss& loss) override;
-  void OnAbsence(const Absence& absence) override { teller_.OnAbsence(absence); }
+  void OnAbsence(const Absence& absence) override;
   bool Done() const override { return teller_.Done(); }
 
  private:
@@ -146,6 +147,7 @@ class ExportedCalls final : public PlayConsumer, private CallListener {
   uint64_t told_ = 0;          // the time of what was told last
   uint64_t instructions_ = 0;  // as far as it was told
   uint64_t calls_ = 0;         // so many have begun
+  uint64_t absent_until_ = 0;  // as far as absences were told
   std::vector<Open> open_;     // of the stack that it is on, the outermost first
   uint32_t on_ = 0;            // that stack
   std::unordered_map<uint32_t, std::vector<Open>> waiting_;  // of the others

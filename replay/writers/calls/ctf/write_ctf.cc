@@ -4,7 +4,6 @@
 #include <fmt/compile.h>
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <iterator>
 #include <string>
 #include <string_view>
@@ -138,7 +137,6 @@ class CtfCalls final : public CallsTeller {
     for (CtfStream* stream : {&events_, &absences_})
       stream->SetThread(thread.pid, thread.tid, name);
     number_ = thread.number;
-    absent_until_ = 0;
   }
   void OnEnter(const ExportedEntry& entry) override {
     const ExportedFunction& function = calls_->functions()[entry.function];
@@ -161,13 +159,9 @@ class CtfCalls final : public CallsTeller {
     events_.Begin(CtfEvent::kLoss, time);
     events_.AddText(cause);
   }
-  // Estimates may overlap by some ticks; here each begins behind the one before.
   void OnAbsence(const Absence& absence) override {
-    const uint64_t begin = std::max(absence.begin, absent_until_);
-    if (begin >= absence.end) return;
-    absent_until_ = absence.end;
-    absences_.Begin(CtfEvent::kNoFlow, begin);
-    absences_.Add(absence.end - begin);
+    absences_.Begin(CtfEvent::kNoFlow, absence.begin);
+    absences_.Add(absence.end - absence.begin);
     absences_.AddText(absence.kind == Absence::Kind::kOffCpu ? "off CPU" : "untraced code");
   }
   void OnThreadEnd(uint64_t) override {
@@ -190,7 +184,6 @@ class CtfCalls final : public CallsTeller {
   size_t number_ = 0;
   CtfStream events_;
   CtfStream absences_;
-  uint64_t absent_until_ = 0;
 };
 
 }  // namespace

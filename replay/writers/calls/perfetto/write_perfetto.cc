@@ -2,7 +2,6 @@
 // Each call as a slice of Perfetto's own format (ui.perfetto.dev, trace_processor): protobuf
 // packets of TrackEvents. A thread has its calls, what it did while it had no flow, and a counter
 // of its instructions.
-#include <algorithm>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -35,7 +34,7 @@ class PerfettoCalls final : public CallsTeller {
 
   void OnThread(const ExportedThread& thread) override {
     packets_.BeginThread(thread);
-    absent_until_ = next_count_ = 0;
+    next_count_ = 0;
   }
   void OnEnter(const ExportedEntry& entry) override {
     packets_.Begin(Event::TYPE_SLICE_BEGIN, entry.time);
@@ -57,13 +56,9 @@ class PerfettoCalls final : public CallsTeller {
     packets_.Begin(Event::TYPE_INSTANT, time).set_name("lost: " + std::string(cause));
     packets_.End();
   }
-  // Estimates may overlap by some ticks, but slices of a track may not.
   void OnAbsence(const Absence& absence) override {
-    const uint64_t begin = std::max(absence.begin, absent_until_);
-    if (begin >= absence.end) return;
-    absent_until_ = absence.end;
     packets_.NeedTrack(PerfettoTrack::kState, "state");
-    packets_.Begin(Event::TYPE_SLICE_BEGIN, begin, PerfettoTrack::kState)
+    packets_.Begin(Event::TYPE_SLICE_BEGIN, absence.begin, PerfettoTrack::kState)
         .set_name(std::string(NameOf(absence.kind)));
     packets_.End();
     packets_.Begin(Event::TYPE_SLICE_END, absence.end, PerfettoTrack::kState);
@@ -89,7 +84,6 @@ class PerfettoCalls final : public CallsTeller {
   const ExportedCalls* calls_ = nullptr;
   const uint64_t counter_step_;  // 0: there is no counter
   // State of the current thread.
-  uint64_t absent_until_ = 0;
   uint64_t next_count_ = 0;
   ExportedExit last_;
 };
