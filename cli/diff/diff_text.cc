@@ -160,12 +160,12 @@ class DiffTextWriter {
       const char* const way = each->address == 0 ? "" : each->taken ? "taken" : "not taken";
       std::string line = fmt::format("{:>15}  {:<9} {:<9}  {}", GroupedDigits(times.rounded()),
                                      is_new ? "new run" : "old run", way,
-                                     FunctionText(each->function, each->object, 0));
+                                     FunctionText(each->function, each->object, each->address));
       if (each->at.line != 0) line += "  " + PlaceText(each->at);
       if (each->to.line != 0)
         line += fmt::format(" -> {}", each->to.file == each->at.file ? std::to_string(each->to.line)
                                                                      : PlaceText(each->to));
-      if (each->at.line == 0)
+      if (each->at.line == 0 && !each->function.empty())
         line += fmt::format("  {:#x} ({})", each->address, Printable(each->object));
       out_ += line + '\n';
     });
