@@ -3,6 +3,7 @@
 // name.
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -29,7 +30,7 @@ class CallProfiler {
     const std::vector<CallSums> sums = Sums();
     for (ProfiledFunction& each : profile_.functions) each.sums = {};
     for (size_t i = 0; i < numbers_.size(); ++i)
-      if (numbers_[i]) Add(sums[*first_[*numbers_[i]]], i);
+      if (numbers_[i]) Add(sums[first_.at(*numbers_[i])], i);
     DropUnexecuted();
     AddTimes();
   }
@@ -50,8 +51,8 @@ class CallProfiler {
   std::map<std::pair<uint32_t, uint64_t>, uint32_t> by_address_;
   std::map<std::string, uint32_t> objects_;
   std::map<std::pair<uint32_t, std::string>, uint32_t> added_;
-  std::vector<std::optional<uint32_t>> numbers_;     // by the timeline's number: the profile's
-  std::map<uint32_t, std::optional<size_t>> first_;  // of the profile's: the first of these
+  std::vector<std::optional<uint32_t>> numbers_;  // by the timeline's number: the profile's
+  std::map<uint32_t, size_t> first_;              // of the profile's: the first of these
 };
 
 uint32_t CallProfiler::ObjectOf(const std::string& path) {
@@ -109,17 +110,17 @@ void CallProfiler::FindNumbers() {
 // Of functions of which the compiler made several, calls among them must not count twice: the paths
 // are added up as if they were one. REQUIRES: FindNumbers.
 std::vector<CallSums> CallProfiler::Sums() const {
-  std::vector<CallPath> paths = timeline_.paths;
   std::vector<CallSums> sums = timeline_.by_function;
-  std::map<size_t, bool> several;
+  std::set<size_t> several;
   for (size_t i = 0; i < numbers_.size(); ++i)
-    if (numbers_[i] && *first_.at(*numbers_[i]) != i) several[*first_.at(*numbers_[i])] = true;
+    if (numbers_[i] && first_.at(*numbers_[i]) != i) several.insert(first_.at(*numbers_[i]));
   if (several.empty()) return sums;
+  std::vector<CallPath> paths = timeline_.paths;
   for (CallPath& path : paths)
     if (path.function != CallPath::kNoFunction && numbers_[path.function])
-      path.function = static_cast<uint32_t>(*first_.at(*numbers_[path.function]));
+      path.function = static_cast<uint32_t>(first_.at(*numbers_[path.function]));
   const std::vector<CallSums> merged = SumsByFunction(paths, sums.size());
-  for (const auto& [function, is_several] : several) {
+  for (const size_t function : several) {
     sums[function].instructions = merged[function].instructions;
     sums[function].total = merged[function].total;
   }

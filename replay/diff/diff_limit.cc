@@ -295,10 +295,14 @@ class LimitHolder {
     return sum;
   }
 
+  bool IsOfLimit(const FunctionChange& each) const {
+    return !each.name.empty() && limit_.function->Matches(each.name);
+  }
+
   void MeasureFunctions() {
     std::vector<const FunctionChange*> found;
     for (const FunctionChange& each : diff_.functions)
-      if (!each.name.empty() && limit_.function->Matches(each.name)) found.push_back(&each);
+      if (IsOfLimit(each)) found.push_back(&each);
     if (found.empty())
       return Problem("no function of that name executed on either side",
                      "its name as `diff` prints it, a pattern ('str*'), or an expression "
@@ -310,9 +314,7 @@ class LimitHolder {
       return Problem("several functions fit, such as " + found[0]->name + " and " + found[1]->name +
                          ", which may call each other",
                      "the full name of one of them, or self(FUNCTION), which adds up");
-    outcome_.change = Sum(Member(), [&](const FunctionChange& each) {
-      return std::ranges::find(found, &each) != found.end();
-    });
+    outcome_.change = Sum(Member(), [&](const FunctionChange& each) { return IsOfLimit(each); });
   }
 
   MeasuredChange FunctionChange::* Member() const {

@@ -100,7 +100,7 @@ class DirectionRows {
     row.times[side][number] += each.times;
     Executed& state = row.states[side][number];
     state = EitherState(state, each.state);
-    if (each.times != 0) reached_[side][keys->branch] = true;
+    if (each.times != 0) reached_[side].insert(keys->branch);
   }
 
   bool IsReached(size_t side, const std::string& branch) const {
@@ -137,7 +137,7 @@ class DirectionRows {
   const MatchedLines& lines_;
   std::set<std::string> of_one_side_;  // lines, as PlaceKey
   std::map<std::string, DirectionRow> rows_;
-  std::map<std::string, bool> reached_[2];  // by side: branches
+  std::set<std::string> reached_[2];  // by side: branches
 };
 
 }  // namespace

@@ -75,18 +75,18 @@ void CallRelay::OnEnter(const Call& call, size_t depth) {
 
 void CallRelay::OnExit(const Call& call, size_t depth, CallExit how, uint64_t instructions,
                        const ExitTime& time) {
-  const TellerExit exit{.entry = call.entry,
-                        .how = how,
-                        .time = time,
-                        .instructions = instructions,
-                        .thread_instructions = stack_.instructions()};
+  const BuilderExit exit{.entry = call.entry,
+                         .how = how,
+                         .time = time,
+                         .instructions = instructions,
+                         .thread_instructions = stack_.instructions()};
   if (batch_ == nullptr) return teller_.OnExit(depth, exit);
   Add(Kind::kExit).left.push_back({.depth = depth, .exit = exit});
 }
 
 void CallRelay::OnGap(const UntracedGap& gap, size_t /*depth*/) {
   if (gap.cause != UntracedGap::Cause::kSystemCall) return;
-  const TellerSystemCall call{
+  const BuilderSystemCall call{
       .gap = gap, .end_bounds = started_, .thread_instructions = stack_.instructions()};
   if (batch_ == nullptr) return teller_.OnSystemCall(call);
   Add(Kind::kSystemCall).system_calls.push_back(call);
@@ -119,7 +119,7 @@ void CallRelay::HandOn(Batch& batch) const {
   const UsualMove* moves = batch.moves.data();
   const Entered* entered = batch.entered.data();
   const Left* left = batch.left.data();
-  const TellerSystemCall* system_call = batch.system_calls.data();
+  const BuilderSystemCall* system_call = batch.system_calls.data();
   const Switched* switched = batch.switched.data();
   const Cycles* cycles = batch.cycles.data();
   const BuilderProgress* progress = batch.progress.data();

@@ -73,7 +73,7 @@ class CallRelay final : public CallListener {
   };
   struct Left {
     size_t depth = 0;
-    TellerExit exit;
+    BuilderExit exit;
   };
   struct Switched {
     uint32_t stack = 0;
@@ -91,7 +91,7 @@ class CallRelay final : public CallListener {
     std::vector<UsualMove> moves;
     std::vector<Entered> entered;
     std::vector<Left> left;
-    std::vector<TellerSystemCall> system_calls;
+    std::vector<BuilderSystemCall> system_calls;
     std::vector<Switched> switched;
     std::vector<Cycles> cycles;
     std::vector<BuilderProgress> progress;

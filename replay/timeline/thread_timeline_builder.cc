@@ -243,7 +243,7 @@ void ThreadTimelineBuilder::TakeTop() {
   current_focus_ = !none && plan_.options.focus && on_.frames.back().focus;
 }
 
-void ThreadTimelineBuilder::OnExit(size_t depth, const TellerExit& exit) {
+void ThreadTimelineBuilder::OnExit(size_t depth, const BuilderExit& exit) {
   const CallExit how = exit.how;
   ChargeEnd();
   Charge(PointOf(exit.time.tsc, exit.time.bounds), current_, current_);
@@ -272,7 +272,7 @@ void ThreadTimelineBuilder::OnExit(size_t depth, const TellerExit& exit) {
 
 // The time between is the system call's, but for what executed in it, which is a rest of the code
 // around the call. Its instruction is the caller's.
-void ThreadTimelineBuilder::OnSystemCall(const TellerSystemCall& call) {
+void ThreadTimelineBuilder::OnSystemCall(const BuilderSystemCall& call) {
   const UntracedGap& gap = call.gap;
   Charge(PointOf(gap.begin_tsc, gap.begin_bounds), current_, current_);
   ChargeInstructions(call.thread_instructions, current_);
@@ -292,14 +292,14 @@ void ThreadTimelineBuilder::OnSystemCall(const TellerSystemCall& call) {
 
 // Where the thread did not come back, the call goes on to the end of its life; behind a loss it is
 // not known how long it took.
-TimePoint ThreadTimelineBuilder::EndOf(const TellerSystemCall& call) {
+TimePoint ThreadTimelineBuilder::EndOf(const BuilderSystemCall& call) {
   if (call.gap.came_back) return PointOf(call.gap.end_tsc, call.end_bounds);
   if (!is_ending_ || account_ == nullptr) return cursor_;
   is_ending_ = false;
   return TimePoint::Exact(account_->end);
 }
 
-TimelineCall ThreadTimelineBuilder::Describe(const Frame& frame, const TellerExit& exit) const {
+TimelineCall ThreadTimelineBuilder::Describe(const Frame& frame, const BuilderExit& exit) const {
   TimelineCall call{.begin = frame.begin.time,
                     .begin_lo = frame.begin.lo,
                     .begin_hi = frame.begin.hi,

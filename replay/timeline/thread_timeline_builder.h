@@ -30,7 +30,7 @@ struct BuilderPlan {
 };
 
 // How a call ended.
-struct TellerExit {
+struct BuilderExit {
   CallEntry entry{};
   CallExit how{};
   ExitTime time;
@@ -39,7 +39,7 @@ struct TellerExit {
 };
 
 // A system call, from which the flow came back or in which it ended.
-struct TellerSystemCall {
+struct BuilderSystemCall {
   UntracedGap gap;
   TscInterval end_bounds;            // of gap.end_tsc
   uint64_t thread_instructions = 0;  // of the thread, until then
@@ -74,9 +74,9 @@ class ThreadTimelineBuilder {
   // As OnEnter and OnExit.
   void OnUsual(std::span<const UsualMove> moves, const AddressSpace* space);
   void OnEnter(const Call& call, size_t depth);
-  void OnExit(size_t depth, const TellerExit& exit);
+  void OnExit(size_t depth, const BuilderExit& exit);
   // Behind the calls and returns that the thread made before it.
-  void OnSystemCall(const TellerSystemCall& call);
+  void OnSystemCall(const BuilderSystemCall& call);
   // `instructions`: so many the thread has executed.
   void OnSwitch(uint32_t stack, uint64_t instructions);
 
@@ -119,7 +119,7 @@ class ThreadTimelineBuilder {
   void Charge(const TimePoint& until, uint32_t executing, uint32_t otherwise);
   // Charges the rest of the life, where EndLife was called.
   void ChargeEnd();
-  TimePoint EndOf(const TellerSystemCall& call);
+  TimePoint EndOf(const BuilderSystemCall& call);
   bool LiesIn(const ClassSpan& span, const TimePoint& until) const;
   void ChargeInside(const TimePoint& until, TimeClass kind, uint32_t node);
   void ChargePiece(const ClassSpan& span, const TimePoint& from, const TimePoint& until,
@@ -140,7 +140,7 @@ class ThreadTimelineBuilder {
       ++counts.partial;
   }
   bool InSpan(const TimePoint& begin, const TimePoint& end) const;
-  TimelineCall Describe(const Frame& frame, const TellerExit& exit) const;
+  TimelineCall Describe(const Frame& frame, const BuilderExit& exit) const;
   void EndSegment();
   uint32_t Top() const { return on_.frames.empty() ? on_.root : on_.frames.back().node; }
   void TellCycles(const Frame& frame, TimelineCall& call) const;
