@@ -4,21 +4,15 @@
 import json
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
 import unittest
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+from commands import run  # noqa: E402
+
 FLOWBACK, PROJECT, COMPILER = sys.argv[1:4]
 PROGRAMS = f"{PROJECT}/tests/diff/programs"
-
-
-def run(words, status=0, **more):
-    """The finished process. Fails, and shows what it printed, if it ends with another status."""
-    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=100, **more)
-    if status is not None and done.returncode != status:
-        raise AssertionError(f"{words}: status {done.returncode}, not {status}: {done.stderr}")
-    return done
 
 
 class Comparing(unittest.TestCase):
@@ -32,7 +26,7 @@ class Comparing(unittest.TestCase):
 
     def flowback(self, *words, status=0):
         """The finished command."""
-        return run([FLOWBACK, *words], status, env=self.environment, cwd=self.folder)
+        return run([FLOWBACK, *words], self.folder, status, env=self.environment)
 
     def build(self, source, name, *options):
         """The program `name`, built without a C library from a file of programs/."""
@@ -42,7 +36,7 @@ class Comparing(unittest.TestCase):
         if not os.path.exists(copy):
             shutil.copy(f"{PROGRAMS}/{source}", copy)
         run([COMPILER, "-g", "-O1", "-nostdlib", "-static", "-fno-stack-protector", "-fno-pie", "-no-pie",
-             "-Wl,--build-id", *options, "-o", program, copy])
+             "-Wl,--build-id", *options, "-o", program, copy], self.folder)
         return program
 
     def record(self, output, *command):
@@ -72,7 +66,7 @@ def main(name):
     if shutil.which("qemu-x86_64") is None and not os.environ.get("FLOWBACK_QEMU"):
         print("skipped: there is no qemu-x86_64")
         sys.exit(77)
-    if run(["uname", "-m"]).stdout.strip() != "x86_64":
+    if run(["uname", "-m"], "/").stdout.strip() != "x86_64":
         print("skipped: the programs are of x86-64")
         sys.exit(77)
     unittest.main(argv=[name])

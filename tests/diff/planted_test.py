@@ -14,9 +14,9 @@ from compared import by_name, run
 def callgrind(program, folder):
     """The instructions that each function executed itself, and the calls of each, as valgrind counts them."""
     out = f"{folder}/callgrind.out"
-    run(["valgrind", "--tool=callgrind", "--compress-strings=no", f"--callgrind-out-file={out}", program])
+    run(["valgrind", "--tool=callgrind", "--compress-strings=no", f"--callgrind-out-file={out}", program], folder)
     symbols = {int(address, 16): name for address, _, name in
-               (line.split() for line in run(["nm", program]).stdout.splitlines() if len(line.split()) == 3)}
+               (line.split() for line in run(["nm", program], folder).stdout.splitlines() if len(line.split()) == 3)}
     # Without a C library valgrind names functions by their addresses.
     name = lambda word: symbols.get(int(word, 16), word) if word.startswith("0x") else word
     own, calls = collections.Counter(), collections.Counter()

@@ -10,9 +10,9 @@ import tempfile
 import unittest
 
 
-def run(words, folder, status=0):
+def run(words, folder, status=0, **more):
     """Runs the words in the folder; any status will do where that is None."""
-    done = subprocess.run(words, cwd=folder, capture_output=True, text=True, timeout=100)
+    done = subprocess.run(words, cwd=folder, capture_output=True, text=True, timeout=100, **more)
     if status is not None and done.returncode != status:
         raise AssertionError(f"{words}: {done.returncode}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}")
     return done
