@@ -7,12 +7,11 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
-#include <filesystem>
 #include <vector>
 
 #include "base/descriptor.h"
+#include "base/temporary_file.h"
 
 namespace flowback {
 namespace {
@@ -34,23 +33,6 @@ ssize_t ReadUp(int fd, std::span<uint8_t> buffer) {
     done += static_cast<size_t>(got);
   }
   return static_cast<ssize_t>(done);
-}
-
-std::string TemporaryFolder() {
-  std::error_code failed;
-  const std::filesystem::path folder = std::filesystem::temp_directory_path(failed);
-  return failed ? "/tmp" : folder.string();
-}
-
-// A file that no folder names, or -1.
-int OpenNameless(const std::string& folder) {
-  const int fd = open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-  if (fd >= 0 || (errno != EOPNOTSUPP && errno != EISDIR && errno != ENOENT)) return fd;
-  // Not every file system has nameless files.
-  std::string name = folder + "/flowback-XXXXXX";
-  const int named = mkostemp(name.data(), O_CLOEXEC);
-  if (named >= 0) unlink(name.c_str());
-  return named;
 }
 
 Error CopyError(const std::string& path, const std::string& folder) {

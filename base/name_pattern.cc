@@ -37,7 +37,8 @@ bool FitsWildcards(std::string_view pattern, std::string_view name) {
   return at == pattern.size();
 }
 
-// "f(int)" is f; "(anonymous namespace)::f(int)" is what stands before its last such parenthesis.
+}  // namespace
+
 std::string_view WithoutParameters(std::string_view name) {
   size_t at = 0;
   while ((at = name.find('(', at)) != std::string_view::npos &&
@@ -46,7 +47,6 @@ std::string_view WithoutParameters(std::string_view name) {
   return name.substr(0, at);
 }
 
-// "f.cold", "f.isra.0", "f(int) [clone .cold]" are parts and copies of f.
 std::string_view WithoutCloneMark(std::string_view name) {
   constexpr std::array<std::string_view, 6> kMarks = {" [clone ", ".cold",      ".constprop.",
                                                       ".isra.",   ".lto_priv.", ".part."};
@@ -54,8 +54,6 @@ std::string_view WithoutCloneMark(std::string_view name) {
     if (const size_t at = name.find(mark); at != 0) name = name.substr(0, at);
   return name;
 }
-
-}  // namespace
 
 std::string WithoutAnonymousNamespaces(std::string_view name) {
   const std::string scope = std::string(kNameless) + "::";

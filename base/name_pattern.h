@@ -14,6 +14,12 @@ namespace flowback {
 // the source, where such a namespace has none.
 std::string WithoutAnonymousNamespaces(std::string_view name);
 
+// Returns what stands before the parameters: "f" for "f(int)". The parentheses of an anonymous
+// namespace begin none.
+std::string_view WithoutParameters(std::string_view name);
+// Returns "f" for parts and copies of f: "f.cold", "f.isra.0", "f(int) [clone .cold]".
+std::string_view WithoutCloneMark(std::string_view name);
+
 // A name, in full or without its parameters or version; a pattern with * (anything) and ? (one
 // character); or /a POSIX extended regular expression/, which fits where it is found. Any thread
 // may use it.

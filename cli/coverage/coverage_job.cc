@@ -59,8 +59,7 @@ int CoverageJob::AddPart(const std::string& path) {
   Result<CoverageCounts> part = ReadPart(path);
   if (!part) return Report(part.error());
   if (!output_) {
-    Result<Output> output =
-        Output::Open(options_.reader.output, [](const std::string&) { return Status(); });
+    Result<Output> output = Output::Open(options_.reader.output);
     if (!output) return Report(output.error());
     output_.emplace(*std::move(output));
   }

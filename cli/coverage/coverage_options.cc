@@ -8,6 +8,7 @@
 #include <filesystem>
 
 #include "cli/options/arguments.h"
+#include "cli/reading/code_choice.h"
 #include "cli/text/format_list.h"
 #include "cli/text/status.h"
 
@@ -43,13 +44,7 @@ void AddCoverageOptions(CLI::App& app, CoverageOptions& options, ReaderWords& wo
   app.add_option("--thread", words.tid, "Select threads by number, as --tid");
   app.add_option("--format", options.format,
                  "Format to write: " + SummariesOf(WritersOf<CoverageWriter>()));
-  AddRepeatable(app, "--object", options.patterns.objects,
-                "Select a file of code: its path, its last part, or a pattern (libz*)");
-  app.add_option("--function", options.function,
-                 "Select a function: its name, a pattern (str*) or /an expression/");
-  AddRepeatable(app, "--include", options.patterns.include,
-                "Select code of these source files: a path, its last part, or a pattern");
-  AddRepeatable(app, "--exclude", options.patterns.exclude, "Leave out code of these source files");
+  AddCodeChoice(app, options.patterns, options.function);
   app.add_option("--source-root", options.source_root,
                  "Look for the source under this folder, if it is not where it was compiled");
   app.add_option("--sort", options.sort,
@@ -87,11 +82,8 @@ Status UnderstandCoverage(CoverageOptions& options) {
       !options.source_root.empty() && !std::filesystem::is_directory(options.source_root, ignored))
     Warn(fmt::format("--source-root {}: there is no such folder", options.source_root),
          {"the folder of the source, from which recorded names may be made relative"});
-  if (!options.function.empty()) {
-    Result<NamePattern> pattern = NamePattern::Parse(options.function);
-    if (!pattern) return Fail(pattern.error());
-    options.patterns.function = *std::move(pattern);
-  }
+  if (Status status = UnderstandFunction(options.function, options.patterns); !status)
+    return status;
   if (!options.fail_under.empty()) {
     Result<CoverageGoal> goal = ParseGoal(options.fail_under);
     if (!goal) return Fail(goal.error());

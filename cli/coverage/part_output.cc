@@ -33,7 +33,7 @@ Status CheckIsPartFile(const std::string& path) {
 }
 
 Status WriteTo(const std::string& path, const std::vector<uint8_t>& bytes) {
-  Result<Output> output = Output::Open(path, [](const std::string&) { return Status(); });
+  Result<Output> output = Output::Open(path);
   if (!output) return Fail(output.error());
   output->Write({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
   return output->Finish();

@@ -9,6 +9,7 @@
 #include "cli/diff/diff_job.h"
 #include "cli/diff/diff_options.h"
 #include "cli/options/arguments.h"
+#include "cli/reading/code_choice.h"
 #include "cli/reading/reading_command.h"
 
 namespace flowback::cli {
@@ -20,13 +21,7 @@ void AddDiffOptions(CLI::App& app, DiffOptions& options, ReaderWords& words) {
   app.add_option("--old", options.old,
                  "Recordings or part files of the old side; several show the noise");
   app.add_option("--new", options.now, "Recordings or part files of the new side");
-  AddRepeatable(app, "--object", options.patterns.objects,
-                "Select a file of code: its path, its last part, or a pattern (libz*)");
-  app.add_option("--function", options.function,
-                 "Select a function: its name, a pattern (str*) or /an expression/");
-  AddRepeatable(app, "--include", options.patterns.include,
-                "Select code of these source files: a path, its last part, or a pattern");
-  AddRepeatable(app, "--exclude", options.patterns.exclude, "Leave out code of these source files");
+  AddCodeChoice(app, options.patterns, options.function);
   app.add_option("--top", options.top, "Lines of each list (default 10)");
   app.add_option("--min-change", options.min_change,
                  "Leave out changes below this share of all instructions (default 0.1 %)");
@@ -76,11 +71,8 @@ Status UnderstandDiff(DiffOptions& options) {
     if (!limit) return Fail(limit.error());
     options.limits.push_back(*std::move(limit));
   }
-  if (!options.function.empty()) {
-    Result<NamePattern> pattern = NamePattern::Parse(options.function);
-    if (!pattern) return Fail(pattern.error());
-    options.patterns.function = *std::move(pattern);
-  }
+  if (Status status = UnderstandFunction(options.function, options.patterns); !status)
+    return status;
   return UnderstandSides(options);
 }
 

@@ -76,8 +76,7 @@ int DiffJob::AddInput(const ReaderOptions& reader, std::vector<RunProfile>& side
       return Report(status.error());
     losses_ = std::max(losses_, losses);
     if (output_) return kDone;
-    Result<Output> output =
-        Output::Open(reader.output, [](const std::string&) { return Status(); });
+    Result<Output> output = Output::Open(reader.output);
     if (!output) return Report(output.error());
     output_.emplace(*std::move(output));
     return kDone;
@@ -104,7 +103,7 @@ Status DiffJob::CheckChoices() const {
 
 Status DiffJob::WriteJunit(const DiffView& view) const {
   if (options_.junit.empty()) return {};
-  Result<Output> output = Output::Open(options_.junit, [](const std::string&) { return Status(); });
+  Result<Output> output = Output::Open(options_.junit);
   if (!output) return Fail(output.error());
   WriteDiffJunit(view, *output);
   return output->Finish();

@@ -164,7 +164,7 @@ Result<HostFacts> FactsOf(const Machine& machine) {
 }
 
 int SaveTree(const std::string& path, const std::string& root) {
-  Result<Output> output = Output::Open(path, [](const std::string&) { return Status(); });
+  Result<Output> output = Output::Open(path);
   if (!output) return Report(output.error());
   output->Write(kernel::MachineTree::Of(kernel::LinuxKernel(root)).Text());
   const Status written = output->Finish();

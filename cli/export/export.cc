@@ -28,6 +28,7 @@
 #include "cli/text/format_list.h"
 #include "cli/text/quantity.h"
 #include "cli/text/status.h"
+#include "cli/text/terminal.h"
 #include "replay/writers/calls/exported_calls.h"
 #include "replay/writers/export/export_input.h"
 #include "replay/writers/locks/locks_view.h"
@@ -287,7 +288,7 @@ Status CheckTerminal(const ExportOptions& options) {
   const std::string& output = options.reader.output;
   const bool is_standard = output.empty() || output == "-";
   if (!is_standard || std::ranges::find(kBinary, options.format) == std::end(kBinary) ||
-      isatty(STDOUT_FILENO) != 1)
+      !IsTerminal(STDOUT_FILENO))
     return {};
   return Fail(Error(ErrorCode::kUsage,
                     fmt::format("export: --to {} writes bytes, and standard output is a terminal",

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/path_text.h"
 #include "cli/command.h"
 #include "cli/help/page_text.h"
 #include "cli/help/topics.h"
@@ -73,8 +74,7 @@ int PrintTopic(const Topic& topic, const std::string& section) {
     const TopicPage* const page = FindPage(topic, section);
     if (page != nullptr) return Print(PageText(*page, Topics()));
     std::vector<std::string> known;
-    for (const TopicPage& one : topic.pages)
-      known.emplace_back(one.name.substr(one.name.rfind('/') + 1));
+    for (const TopicPage& one : topic.pages) known.emplace_back(LastPart(one.name));
     return Report(
         Error(ErrorCode::kUsage, fmt::format("the topic '{}' has no page '{}'{}", topic.name,
                                              section, DidYouMean(section, known)))

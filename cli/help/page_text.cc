@@ -7,6 +7,8 @@
 #include <filesystem>
 #include <optional>
 
+#include "base/path_text.h"
+
 namespace flowback::cli {
 namespace {
 
@@ -33,8 +35,6 @@ std::optional<PageLink> NextLink(std::string_view text, size_t from) {
   }
   return std::nullopt;
 }
-
-std::string_view LastPart(std::string_view name) { return name.substr(name.rfind('/') + 1); }
 
 // "../explanation/time.md#bounds", as the page "reference/decode" has it, is "explanation/time".
 std::string PageOf(std::string_view target, const TopicPage& from) {

@@ -10,11 +10,10 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <cstdlib>
 #include <cstring>
-#include <filesystem>
 #include <utility>
 
+#include "base/temporary_file.h"
 #include "cli/report/output_lines.h"
 #include "cli/text/status.h"
 
@@ -23,21 +22,10 @@ namespace {
 
 constexpr size_t kMostMessages = 200;
 
-std::string TemporaryPlace() {
-  const char* const given = std::getenv("TMPDIR");
-  return given == nullptr || *given == '\0' ? "/tmp" : given;
-}
-
-// Makes a file that has no name from the first moment, or from the second one where the file system
-// cannot do that. Errors: kSystem.
+// Errors: kSystem.
 Result<OpenFile> NamelessFile() {
-  const std::string folder = TemporaryPlace();
-  int descriptor = open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-  if (descriptor < 0) {
-    std::string path = folder + "/flowback-report-XXXXXX";
-    descriptor = mkostemp(path.data(), O_CLOEXEC);
-    if (descriptor >= 0) unlink(path.c_str());
-  }
+  const std::string folder = TemporaryFolder();
+  const int descriptor = OpenNameless(folder);
   if (descriptor >= 0)
     if (std::FILE* const file = fdopen(descriptor, "r+b")) return OpenFile(file);
   return Fail(Error(ErrorCode::kSystem, fmt::format("{}: cannot make a temporary file: {}", folder,

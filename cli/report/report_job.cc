@@ -78,9 +78,7 @@ class ReportJob {
       if (!reader) return Report(reader.error());
       if (const int status = CheckInput(*reader); status != kDone) return status;
     }
-    Result<Output> output = Output::Open(options_.reader.output, [](const std::string&) {
-      return Status();  // CheckInput has looked at the file
-    });
+    Result<Output> output = Output::Open(options_.reader.output);  // CheckInput looked at the file
     if (!output) return Report(output.error());
     if (Status status = Gather(); !status) {
       static_cast<void>(output->Finish(false));

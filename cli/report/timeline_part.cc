@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "cli/report/timeline_part.h"
 
-#include <sys/mman.h>
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <cstdint>
 #include <numeric>
@@ -12,34 +9,13 @@
 #include <utility>
 #include <vector>
 
+#include "base/mapped_file.h"
+
 namespace flowback::cli {
 namespace {
 
 using ReportJson = nlohmann::json;
 using ReportNumbers = std::vector<int64_t>;
-
-// A file as text, as long as the object lives. It is empty if it cannot be mapped.
-class FileText {
- public:
-  explicit FileText(std::FILE* file) {
-    struct stat about{};
-    if (fstat(fileno(file), &about) != 0 || about.st_size <= 0) return;
-    size_ = static_cast<size_t>(about.st_size);
-    void* const at = mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, fileno(file), 0);
-    if (at != MAP_FAILED) begin_ = static_cast<const char*>(at);
-  }
-  ~FileText() {
-    if (begin_ != nullptr) munmap(const_cast<char*>(begin_), size_);
-  }
-  FileText(const FileText&) = delete;
-  FileText& operator=(const FileText&) = delete;
-
-  std::string_view text() const { return {begin_, begin_ == nullptr ? 0 : size_}; }
-
- private:
-  const char* begin_ = nullptr;
-  size_t size_ = 0;
-};
 
 // Returns the page's data: JSON, in which no '<' stands.
 std::string_view DataOf(std::string_view page) {
@@ -257,8 +233,10 @@ class Cutter {
 }  // namespace
 
 std::optional<ReportJson> ReadTimelinePage(std::FILE* page, const TimelineRoom& room) {
-  const FileText file(page);
-  const std::string_view data = DataOf(file.text());
+  const auto file = MappedFile::Open("/proc/self/fd/" + std::to_string(fileno(page)));
+  if (!file) return std::nullopt;
+  const Bytes bytes = (*file)->bytes();
+  const std::string_view data = DataOf({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
   Cutter cutter(room);
   const auto hear = [&](int depth, ReportJson::parse_event_t event, ReportJson& value) {
     if (event == ReportJson::parse_event_t::object_end) cutter.OnObject(depth, value);

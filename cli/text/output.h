@@ -25,9 +25,12 @@ class Output final : public TextSink {
   // asked about the file that was opened, by a name that no other file can take meanwhile, before
   // it is emptied. Where the file system can, the text goes to a file without a name, which takes
   // its place when the output ends: until then, and where writing fails, an older file stays as it
-  // was, and no empty one is left. Errors: the check's; kSystem.
+  // was, and no empty one is left. Without a check any file is overwritten. Errors: the check's;
+  // kSystem.
   using FileCheck = std::function<Status(const std::string& opened)>;
-  static Result<Output> Open(const std::string& path, const FileCheck& check);
+  static Result<Output> Open(
+      const std::string& path,
+      const FileCheck& check = [](const std::string&) { return Status(); });
 
   Output(Output&& other) noexcept;
   ~Output() override;

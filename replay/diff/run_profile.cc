@@ -2,11 +2,11 @@
 #include "replay/diff/run_profile.h"
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <unordered_set>
 #include <utility>
 
+#include "base/name_pattern.h"
 #include "replay/coverage/report/report_lists.h"
 #include "replay/coverage/report/source_reader.h"
 
@@ -213,23 +213,13 @@ RunProfile RunProfile::Of(const CoverageCounts& counts, const CoverageReport& re
 }
 
 std::string WithoutCopyMarks(std::string_view name) {
-  constexpr std::array<std::string_view, 6> kMarks = {".cold",       ".part.",     ".isra.",
-                                                      ".constprop.", ".lto_priv.", ".llvm."};
-  size_t end = name.find(" [clone ");
-  for (const std::string_view mark : kMarks) {
-    const size_t at = name.find(mark);
-    if (at != 0) end = std::min(end, at);
-  }
-  return std::string(name.substr(0, end));
+  const std::string_view plain = WithoutCloneMark(name);
+  const size_t at = plain.find(".llvm.");
+  return std::string(at == 0 ? plain : plain.substr(0, at));
 }
 
 std::string WithoutParameterTypes(const std::string& name) {
-  if (name.contains("operator")) return name;
-  constexpr std::string_view kNameless = "(anonymous namespace)";
-  size_t at = name.find('(');
-  while (at != std::string::npos && name.compare(at, kNameless.size(), kNameless) == 0)
-    at = name.find('(', at + kNameless.size());
-  return name.substr(0, at);
+  return name.contains("operator") ? name : std::string(WithoutParameters(name));
 }
 
 bool IsMovedPart(std::string_view name) {
