@@ -24,7 +24,7 @@ int main(int count, char** words) {
         while (arrived.load() <= round) {
           usleep(100);
         }
-        usleep(1000);
+        usleep(30'000);  // on a busy machine the other one may stop for long before the barrier
       } else {
         arrived.fetch_add(1);
       }
