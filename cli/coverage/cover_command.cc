@@ -83,6 +83,7 @@ int CoverCommand(const Arguments& command, CoverageOptions& options, ReaderWords
   words.input = RecordingIn(*folder);
   const std::string recorder = TakeRecorder(options.reader.engine);
   if (Status status = Understand(words, options.reader); !status) return Report(status.error());
+  if (Status status = CoverageJob(options).CheckOutputs(); !status) return Report(status.error());
   const bool needs_whole =
       recorder != "emulate" || options.by_thread || !options.reader.time.empty();
   return needs_whole ? CoverWhole(recorder, command, options, *folder)

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
 #include "cli/coverage/input_job.h"
@@ -12,6 +13,7 @@
 #include "cli/reading/bundle_input.h"
 #include "cli/reading/reader_output.h"
 #include "cli/reading/reading_job.h"
+#include "cli/reading/written_files.h"
 #include "flowback/capture/open.h"
 #include "flowback/writers.h"
 #include "replay/coverage/coverage_parts.h"
@@ -33,7 +35,22 @@ std::string NameOf(const StreamOwner& thread, const Threads& threads) {
 
 }  // namespace
 
+Status CoverageJob::CheckOutputs() const {
+  std::vector<std::string> inputs = options_.more;
+  inputs.push_back(options_.reader.open.input);
+  if (!options_.baseline.empty()) inputs.push_back(options_.baseline);
+  const WrittenFile report{"-o", options_.reader.output};
+  const WrittenFile part{"--save", options_.save};
+  if (!options_.save.empty()) {
+    if (Status status = CheckDiffer(report, part); !status) return status;
+    const std::span baseline(&options_.baseline, 1);
+    if (Status status = CheckIsNotRead(part, baseline); !status) return status;
+  }
+  return CheckWritten({&report, 1}, inputs, options_.reader.force);
+}
+
 int CoverageJob::Run() {
+  if (Status status = CheckOutputs(); !status) return Report(status.error());
   if (int status = AddInput(options_.reader); status != kDone) return status;
   for (const std::string& path : options_.more) {
     const Result<ReaderOptions> reader = OptionsForInput(options_.reader, path);

@@ -28,6 +28,10 @@ class CoverageJob {
   explicit CoverageJob(const CoverageOptions& options)
       : options_(options), search_(options.reader.search) {}
 
+  // Checks, before anything is recorded or read, that no file to write is an input, or another file
+  // to write. The part of --save may be an input: the sum replaces it. Errors: kUsage.
+  Status CheckOutputs() const;
+
   // All that the options name. Returns the exit status.
   int Run();
 

@@ -38,6 +38,12 @@ Error OneSideOnly(const std::string& missing) {
       .Remedy("`flowback diff OLD NEW`, or `flowback diff --old FILE... --new FILE...`");
 }
 
+Error FromStandardInput() {
+  return Error(ErrorCode::kUsage,
+               "diff: standard input gives a recording once, and several passes read each one")
+      .Remedy("write the recording to a file, and name that file");
+}
+
 // The positional words name a recording of each side.
 Status UnderstandSides(DiffOptions& options) {
   ReaderWords& words = *options.words;
@@ -47,6 +53,9 @@ Status UnderstandSides(DiffOptions& options) {
   if (options.old.empty()) return Fail(OneSideOnly("old"));
   if (options.now.empty()) return Fail(OneSideOnly("new"));
   if (first.empty()) words.input = options.old.front();
+  for (const std::vector<std::string>* const side : {&options.old, &options.now})
+    for (const std::string& input : *side)
+      if (input == "-" || input == "/dev/stdin") return Fail(FromStandardInput());
   return {};
 }
 

@@ -10,6 +10,7 @@
 #include "cli/diff/diff_input.h"
 #include "cli/reading/bundle_input.h"
 #include "cli/reading/reading_job.h"
+#include "cli/reading/written_files.h"
 #include "cli/text/terminal.h"
 #include "replay/coverage/coverage_parts.h"
 #include "replay/writers/text/printable.h"
@@ -26,6 +27,7 @@ std::vector<std::string> InputsOf(const std::vector<RunProfile>& side) {
 }  // namespace
 
 int DiffJob::Run() {
+  if (Status status = CheckOutputs(); !status) return Report(status.error());
   if (const int status = AddSide(options_.old, old_); status != kDone) return status;
   if (const int status = AddSide(options_.now, now_); status != kDone) return status;
   if (Status status = CheckChoices(); !status) return Report(status.error());
@@ -53,6 +55,17 @@ int DiffJob::Run() {
   if (Status written = WriteJunit(view); !written) return Report(written.error());
   const int judged = Judge(view);
   return judged != kDone ? judged : losses_;
+}
+
+// Before anything is read: a comparison can take long.
+Status DiffJob::CheckOutputs() const {
+  std::vector<std::string> inputs = options_.old;
+  inputs.insert(inputs.end(), options_.now.begin(), options_.now.end());
+  std::vector<WrittenFile> written = {{"-o", options_.reader.output}};
+  if (!options_.junit.empty()) written.push_back({"--junit", options_.junit});
+  for (size_t i = 1; i < written.size(); ++i)
+    if (Status status = CheckDiffer(written.front(), written[i]); !status) return status;
+  return CheckWritten(written, inputs, options_.reader.force);
 }
 
 int DiffJob::AddSide(const std::vector<std::string>& inputs, std::vector<RunProfile>& side) {

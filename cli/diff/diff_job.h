@@ -28,6 +28,7 @@ class DiffJob {
   int AddInput(const ReaderOptions& reader, std::vector<RunProfile>& side);
   int Judge(const DiffView& view) const;
 
+  Status CheckOutputs() const;
   Status CheckChoices() const;
   Status WriteJunit(const DiffView& view) const;
 

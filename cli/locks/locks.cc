@@ -20,6 +20,7 @@
 #include "cli/reading/reading_job.h"
 #include "cli/reading/stream_report.h"
 #include "cli/reading/time_words.h"
+#include "cli/reading/written_files.h"
 #include "cli/text/status.h"
 #include "cli/text/terminal.h"
 #include "replay/writers/locks/lock_changes.h"
@@ -167,6 +168,10 @@ void AddLocksOptions(CLI::App& app, LockWords& words, ReaderWords&) {
 }
 
 Status UnderstandLocks(const CLI::App&, LockWords& words) {
+  for (const WrittenFile& file :
+       {WrittenFile{"-o", words.reader.output}, WrittenFile{"--svg", words.svg},
+        WrittenFile{"--html", words.html}})
+    if (Status status = CheckIsNotRead(file, {&words.baseline, 1}); !status) return status;
   if (words.fail_over.empty()) return {};
   char* end = nullptr;
   const double percent = std::strtod(words.fail_over.c_str(), &end);

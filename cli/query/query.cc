@@ -18,6 +18,7 @@
 #include "cli/query/schema_text.h"
 #include "cli/reading/reading_command.h"
 #include "cli/reading/reading_job.h"
+#include "cli/reading/written_files.h"
 #include "cli/text/output.h"
 #include "cli/text/terminal.h"
 
@@ -93,6 +94,8 @@ Status UnderstandQuery(const CLI::App& app, QueryOptions& options) {
   const bool reads_file = !options.script.empty() || options.sql == "-";
   if (reads_file) {
     const std::string name = options.script.empty() ? "-" : options.script;
+    if (Status status = CheckIsNotRead({"-o", options.reader.output}, {&name, 1}); !status)
+      return status;
     Result<std::string> text = ReadScript(options, name);
     if (!text) return Fail(text.error());
     options.sql = *std::move(text);

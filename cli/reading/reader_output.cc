@@ -1,52 +1,23 @@
 // SPDX-License-Identifier: MIT
 #include "cli/reading/reader_output.h"
 
-#include <fmt/format.h>
 #include <sys/stat.h>
 
-#include <filesystem>
 #include <functional>
 #include <string_view>
 
 #include "base/mapped_file.h"
 #include "cli/reading/file_head.h"
-#include "decode/code/kept_images.h"
+#include "cli/reading/written_files.h"
 
 namespace flowback::cli {
 namespace {
-
-namespace fs = std::filesystem;
-
-// A file goes by many names: links, /proc/self/fd. Device and inode are one.
-class SameFile {
- public:
-  explicit SameFile(const struct stat& file) : file_(file) {}
-
-  bool operator()(const std::string& path) const {
-    struct stat other{};
-    return !path.empty() && stat(path.c_str(), &other) == 0 && other.st_dev == file_.st_dev &&
-           other.st_ino == file_.st_ino;
-  }
-
- private:
-  struct stat file_;
-};
 
 // The one of `paths`' elements that is the file; empty: none is.
 template <class Range, class Projection = std::identity>
 std::string Among(const Range& range, const SameFile& is_same, Projection path = {}) {
   for (const auto& each : range)
     if (is_same(std::invoke(path, each))) return std::invoke(path, each);
-  return {};
-}
-
-std::string AmongFilesBelow(const std::string& folder, const SameFile& is_same) {
-  std::error_code failed;
-  if (folder.empty() || !fs::is_directory(folder, failed)) return {};
-  fs::recursive_directory_iterator at(folder, fs::directory_options::skip_permission_denied,
-                                      failed);
-  for (; !failed && at != fs::recursive_directory_iterator(); at.increment(failed))
-    if (is_same(at->path())) return at->path();
   return {};
 }
 
@@ -71,14 +42,10 @@ std::string AmongNamed(const ReaderOptions& options, const SameFile& is_same) {
 // What belongs to the recording: its other files, and what its recorder kept beside it.
 std::string AmongRecorded(const ReaderOptions& options, const Recording& recording,
                           const SameFile& is_same) {
-  const std::string& input = options.open.input;
   const auto path_of = [](const auto& file) { return file->path(); };
-  const std::string kept[] = {input.empty() ? "" : input + ".code"};
-  return FirstOf(
-      {[&] { return Among(recording.files, is_same, path_of); },
-       [&] { return Among(kept, is_same); }, [&] { return AmongFilesBelow(input, is_same); },
-       [&] { return input.empty() ? "" : AmongFilesBelow(ImagesFolderOf(input), is_same); },
-       [&] { return AmongFilesBelow(recording.kcore_dir, is_same); }});
+  return FirstOf({[&] { return Among(recording.files, is_same, path_of); },
+                  [&] { return AmongFilesOf(options.open.input, is_same); },
+                  [&] { return AmongFilesBelow(recording.kcore_dir, is_same); }});
 }
 
 std::string AmongImages(const RecordingCode* code, const SameFile& is_same) {
@@ -99,18 +66,9 @@ Status CheckMayOverwrite(const std::string& path, const std::string& name,
   const std::string used = FirstOf({[&] { return AmongNamed(options, is_same); },
                                     [&] { return AmongRecorded(options, recording, is_same); },
                                     [&] { return AmongImages(code, is_same); }});
-  if (!used.empty())
-    return Fail(Error(ErrorCode::kUsage,
-                      used == name
-                          ? fmt::format("-o {}: is read here: writing would destroy it", name)
-                          : fmt::format("-o {}: is the file {}, which is read here: writing would "
-                                        "destroy it",
-                                        name, used))
-                    .Remedy("name another file with -o FILE"));
+  if (!used.empty()) return Fail(WouldDestroy({"-o", name}, used));
   const std::string_view content = options.force ? "" : KindOfValuableFile(path);
-  if (content.empty()) return {};
-  return Fail(Error(ErrorCode::kUsage, fmt::format("-o {}: there is {} already", name, content))
-                  .Remedy("name another file, or overwrite it with --force"));
+  return content.empty() ? Status() : Fail(IsValuable({"-o", name}, content));
 }
 
 Result<Output> OpenOutput(const ReaderOptions& options, const Recording& recording,

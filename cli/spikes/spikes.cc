@@ -20,6 +20,7 @@
 #include "cli/reading/stream_report.h"
 #include "cli/reading/time_words.h"
 #include "cli/spikes/place_match.h"
+#include "cli/spikes/spikes_words.h"
 #include "cli/text/status.h"
 #include "cli/text/terminal.h"
 #include "replay/session/instance_waits.h"
@@ -40,41 +41,6 @@ namespace {
 constexpr InstanceMeasure kMeasures[] = {InstanceMeasure::kTime, InstanceMeasure::kInstructions,
                                          InstanceMeasure::kOffCpu, InstanceMeasure::kKernel,
                                          InstanceMeasure::kCycles};
-
-struct SpikesWords {
-  ReaderOptions reader;
-  std::string function;
-  std::string start;
-  std::string stop;
-  std::string region;
-  bool across_threads = false;
-  std::string by;
-  std::string over;
-  std::string min_duration;
-  std::string save_instances;
-  std::string html;
-  bool automatic = false;
-  size_t top = 5;
-  SlowLimit limit;
-  uint64_t least_time = 0;
-
-  bool has_places() const { return !start.empty(); }
-  // Instances are other than calls of `function`.
-  bool names_otherwise() const { return has_places() || automatic || !region.empty(); }
-  // What instances are, as the cache is asked for them: different for any two regions.
-  std::string Region() const {
-    std::string text;
-    for (const std::string& word : {function, start, stop, region})
-      text += fmt::format("{} {} ", word.size(), word);
-    if (across_threads) text += "across threads ";
-    return text + (automatic ? "auto" : "");
-  }
-  // Returns the format's name in writers.def.
-  std::string_view Format() const {
-    if (!html.empty()) return "html";
-    return reader.json ? "json" : "text";
-  }
-};
 
 // One run of the command.
 class SpikesJob final : public ReadingJob {
@@ -469,6 +435,10 @@ Status UnderstandSpikes(const CLI::App& app, SpikesWords& words) {
     if (!limit) return Fail(limit.error());
     words.limit = *limit;
   }
+  if (!words.save_instances.empty())
+    if (Status status = CheckDiffer(words.Page(), {"--save-instances", words.save_instances});
+        !status)
+      return status;
   if (words.min_duration.empty()) return {};
   const Result<SlowLimit> least = SlowLimit::Parse(words.min_duration);
   if (!least || least->kind != SlowLimit::Kind::kValue)
