@@ -50,8 +50,13 @@ class DiffJsonWriter {
       line.Number("old", change.old.rounded()).Number("new", change.now.rounded());
       line.Bool("significant", change.delta() != 0 && change.IsSignificant());
       if (diff_.IsSingle()) return;
-      line.Number("old_least", change.old.least).Number("old_most", change.old.most);
-      line.Number("new_least", change.now.least).Number("new_most", change.now.most);
+      const auto number = [&](const char* key, double value) {
+        line.Number(key, static_cast<uint64_t>(value));
+      };
+      number("old_least", change.old.least);
+      number("old_most", change.old.most);
+      number("new_least", change.now.least);
+      number("new_most", change.now.most);
     });
   }
   void AddFate(JsonLine& line, Fate fate, bool in_all_runs) const {
@@ -72,6 +77,7 @@ class DiffJsonWriter {
       if (diff_.has_times)
         line.Raw("duration", Change(diff_.duration)).Raw("off_cpu", Change(diff_.off_cpu));
       line.Number("unmatched_lines", diff_.unmatched_lines);
+      line.Number("unknown_directions", diff_.unknown_directions);
       line.Raw("coverage", JsonObject([this](JsonLine& shares) {
                  for (const CoverageMeasure& each : diff_.coverage)
                    shares.Raw(each.name, JsonObject([&](JsonLine& share) {
@@ -93,6 +99,7 @@ class DiffJsonWriter {
       name("old", each.old_name);
       name("new", each.name);
       line.Bool("same_build", each.same_build).Bool("executed", each.executed);
+      line.Bool("old_missing", each.old_missing).Bool("new_missing", each.missing);
     });
   }
 

@@ -50,7 +50,10 @@ class SentenceWriter {
     const char* const of = diff_.is_part ? " of the chosen code" : "";
     const std::string numbers = fmt::format("{} instead of {}{}", GroupedDigits(all.now.rounded()),
                                             GroupedDigits(all.old.rounded()), Mean());
-    if (all.delta() == 0)
+    if (all.delta() != 0 && all.old.mean == 0)
+      Say(fmt::format("{} executes {} instructions{}, and {} executes none{}", now_,
+                      GroupedDigits(all.now.rounded()), of, old_, LargestChange(true)));
+    else if (all.delta() == 0)
       Say(fmt::format("{} executes as many instructions{} as {} ({}){}", now_, of, old_,
                       GroupedDigits(all.now.rounded()), LargestChange(false)));
     else if (!all.IsSignificant())
@@ -63,7 +66,8 @@ class SentenceWriter {
 
   const FunctionChange* LargestFunction() const {
     for (const FunctionChange& each : diff_.functions)
-      if (each.self.delta() != 0 && each.self.IsSignificant()) return &each;
+      if (each.fate != Fate::kNotKnown && each.self.delta() != 0 && each.self.IsSignificant())
+        return &each;
     return nullptr;
   }
 
@@ -84,22 +88,47 @@ class SentenceWriter {
     return text + fmt::format(": {}.", SignedDigits(function->self.delta()));
   }
 
-  void Code() {
-    uint64_t newly = 0;
-    uint64_t gone = 0;
-    for (const FunctionChange& each : diff_.functions) {
-      newly += IsNew(each.fate) && each.in_all_runs;
-      gone += IsGone(each.fate) && each.in_all_runs;
-    }
+  // Changes of all runs of a side, and whether there are others in some of the runs.
+  struct ChangedCode {
+    uint64_t functions[2] = {};  // gone, new
     uint64_t directions[2] = {};
-    for (const DirectionChange& each : diff_.directions)
-      directions[IsNew(each.fate)] += each.in_all_runs;
-    if (newly + gone + directions[0] + directions[1] == 0)
-      Say("Both sides execute the same functions and the same directions of branches.");
+    bool in_some_runs = false;
+
+    bool any() const { return (functions[0] | functions[1] | directions[0] | directions[1]) != 0; }
+  };
+
+  ChangedCode CountChanges() const {
+    ChangedCode result;
+    const auto count = [&](const auto& each, uint64_t(&counts)[2]) {
+      if (!IsNew(each.fate) && !IsGone(each.fate)) return;
+      counts[IsNew(each.fate)] += each.in_all_runs;
+      result.in_some_runs |= !each.in_all_runs;
+    };
+    for (const FunctionChange& each : diff_.functions) count(each, result.functions);
+    for (const DirectionChange& each : diff_.directions) count(each, result.directions);
+    return result;
+  }
+
+  // Whether all that either side executed was recorded, and could be compared.
+  bool IsAllKnown() const {
+    return !diff_.old_lost && !diff_.lost && !diff_.sampled && diff_.unknown_directions == 0 &&
+           std::ranges::count(diff_.functions, Fate::kNotKnown, &FunctionChange::fate) == 0;
+  }
+
+  void Code() {
+    const ChangedCode changed = CountChanges();
+    if (changed.any())
+      Say(fmt::format("New: {} and {}. Gone: {} and {}.", Counted(changed.functions[1], "function"),
+                      Counted(changed.directions[1], "branch direction"),
+                      Counted(changed.functions[0], "function"),
+                      Counted(changed.directions[0], "branch direction")));
+    else if (changed.in_some_runs)
+      Say("No function and no branch direction separates all recordings of one side from all of "
+          "the other.");
+    else if (!IsAllKnown())
+      Say("No function and no branch direction is known to execute on one side only.");
     else
-      Say(fmt::format("New: {} and {}. Gone: {} and {}.", Counted(newly, "function"),
-                      Counted(directions[1], "branch direction"), Counted(gone, "function"),
-                      Counted(directions[0], "branch direction")));
+      Say("Both sides execute the same functions and the same directions of branches.");
   }
 
   void Times() {
@@ -132,6 +161,10 @@ class SentenceWriter {
     if (lost != 0)
       Say(fmt::format("It is not known of {} whether one side executed them.",
                       Counted(static_cast<uint64_t>(lost), "function")));
+    if (const uint64_t unknown = diff_.unknown_directions; unknown != 0)
+      Say(fmt::format("{} that one side takes cannot be compared with the other side.",
+                      Counted(unknown, "branch direction")));
+    MissingFiles();
     if (diff_.unmatched_lines != 0)
       Say(fmt::format("{} of the old side that executed {} no counterpart in the new source.",
                       Counted(diff_.unmatched_lines, "line"),
@@ -143,6 +176,20 @@ class SentenceWriter {
     if (diff_.IsSingle() && diff_.instructions.delta() != 0)
       Say("One recording of a side does not show the noise. Several do: --old FILE... --new "
           "FILE...");
+  }
+
+  void MissingFiles() {
+    for (const ObjectMatch& each : diff_.objects) {
+      if (!each.executed || (!each.old_missing && !each.missing)) continue;
+      const std::string& name = each.name.empty() ? each.old_name : each.name;
+      const char* const side = each.old_missing && each.missing ? "both sides"
+                               : each.missing                   ? "the new side"
+                                                                : "the old side";
+      Say(
+          fmt::format("The file of {} was not found for {}, so it is not known which of its "
+                      "functions executed there.",
+                      Printable(name), side));
+    }
   }
 
   const DiffView& view_;

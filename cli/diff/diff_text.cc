@@ -79,8 +79,14 @@ class DiffTextWriter {
                           SignedDigits(each->self.delta()), GroupedDigits(each->self.old.rounded()),
                           GroupedDigits(each->self.now.rounded()),
                           diff_.has_calls ? SignedDigits(each->total.delta()) : "",
-                          OldAndNew(each->calls), Named(*each));
+                          OldAndNew(each->calls), Named(*each) + UnknownNote(*each));
     });
+  }
+
+  // A side that is not known to have executed the code shows 0.
+  template <class Change>
+  static std::string UnknownNote(const Change& each) {
+    return each.fate == Fate::kNotKnown ? "  [not known for one side]" : "";
   }
 
   void WriteTimes() {
@@ -183,6 +189,7 @@ class DiffTextWriter {
       std::string line = fmt::format("{:>15} {:>25}  {}", SignedDigits(each->instructions.delta()),
                                      OldAndNew(each->times), LinePlace(*each));
       if (!each->text.empty()) line += "  " + PrintableSource(each->text);
+      line += UnknownNote(*each);
       out_ += line + '\n';
     });
   }
@@ -196,12 +203,13 @@ class DiffTextWriter {
     return fmt::format("{}:{} (was {})", file, each.line, each.old_line);
   }
 
-  // Lines one after the other are one row.
+  // Lines are one row if no other line between them has code.
   struct LineRange {
     std::string file;
     std::string function;
     uint32_t first = 0;
     uint32_t last = 0;
+    uint32_t next = 0;   // the next line that has code; 0: none
     uint64_t times = 0;  // of the most frequent one
   };
 
@@ -225,13 +233,14 @@ class DiffTextWriter {
     std::vector<LineRange> ranges;
     for (const LineChange* const each : lines) {
       const uint64_t times = (is_new ? each->times.now : each->times.old).rounded();
-      constexpr uint32_t kNear = 3;  // lines without code between two lines with code
+      const uint32_t next = is_new ? each->next_line : each->next_old_line;
       if (!ranges.empty() && ranges.back().file == each->file &&
-          ranges.back().function == each->function && number(each) <= ranges.back().last + kNear) {
+          ranges.back().function == each->function && number(each) == ranges.back().next) {
         ranges.back().last = number(each);
+        ranges.back().next = next;
         ranges.back().times = std::max(ranges.back().times, times);
       } else {
-        ranges.push_back({each->file, each->function, number(each), number(each), times});
+        ranges.push_back({each->file, each->function, number(each), number(each), next, times});
       }
     }
     std::ranges::stable_sort(ranges, std::greater{}, &LineRange::times);
@@ -253,14 +262,14 @@ class DiffTextWriter {
     std::string rows;
     for (const CoverageMeasure& each : diff_.coverage) {
       if (each.executed.delta() == 0 && each.total.delta() == 0) continue;
-      const auto side = [](const Measured& executed, const Measured& total) {
-        if (total.mean == 0) return std::string("-");
-        return fmt::format("{:.1f} % ({}/{})", 100 * executed.mean / total.mean, executed.rounded(),
-                           total.rounded());
+      const auto side = [&](Measured MeasuredChange::* of) {
+        const Measured& percent = each.percent.*of;
+        if (percent.runs == 0) return std::string("-");
+        return fmt::format("{:.1f} % ({}/{})", percent.mean, (each.executed.*of).rounded(),
+                           (each.total.*of).rounded());
       };
-      rows +=
-          fmt::format("{:>15} {:>26} {:>26}\n", each.name, side(each.executed.old, each.total.old),
-                      side(each.executed.now, each.total.now));
+      rows += fmt::format("{:>15} {:>26} {:>26}\n", each.name, side(&MeasuredChange::old),
+                          side(&MeasuredChange::now));
     }
     if (rows.empty()) return;
     out_ += fmt::format("\nexecuted share of all code\n{:>15} {:>26} {:>26}\n", "", "old", "new") +

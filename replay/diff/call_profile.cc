@@ -32,6 +32,7 @@ class CallProfiler {
     for (size_t i = 0; i < numbers_.size(); ++i)
       if (numbers_[i]) Add(sums[first_.at(*numbers_[i])], i);
     DropUnexecuted();
+    MarkNamed();
     AddTimes();
   }
 
@@ -43,6 +44,7 @@ class CallProfiler {
   std::vector<CallSums> Sums() const;
   void Add(const CallSums& total, size_t function);
   void DropUnexecuted();
+  void MarkNamed();
   void AddTimes();
 
   const Timeline& timeline_;
@@ -144,6 +146,16 @@ void CallProfiler::Add(const CallSums& total, size_t function) {
 void CallProfiler::DropUnexecuted() {
   for (ProfiledFunction& each : profile_.functions)
     if (each.name.empty() && each.address == 0) each.state = Executed::kNo;
+}
+
+// The timeline has the functions of all flow, those without a file too.
+void CallProfiler::MarkNamed() {
+  if (profile_.is_part) return;
+  for (size_t i = 0; i < report_.objects.size(); ++i) {
+    ProfiledObject& object = profile_.objects[i];
+    object.is_named = object.executed;
+    if (report_.objects[i].counts->IsKnown()) object.functions_unknown = false;
+  }
 }
 
 void CallProfiler::AddTimes() {

@@ -61,6 +61,12 @@ class LimitParser {
     return true;
   }
 
+  static std::string WithoutBlanks(const std::string& text) {
+    const size_t first = text.find_first_not_of(" \t");
+    if (first == std::string::npos) return {};
+    return text.substr(first, text.find_last_not_of(" \t") + 1 - first);
+  }
+
   Status ParseMeasure() {
     SkipBlanks();
     size_t end = at_;
@@ -87,7 +93,7 @@ class LimitParser {
       if (depth == 0) break;
     }
     if (depth != 0) return Wrong("')' is expected");
-    limit_.of = text_.substr(begin, at_++ - begin);
+    limit_.of = WithoutBlanks(text_.substr(begin, at_++ - begin));
     return CheckName(begin);
   }
 
@@ -159,7 +165,13 @@ class LimitParser {
         return {};
       }
     at_ = begin;
-    return Wrong(is_time ? "x, %, ns, us, ms or s is expected" : "x or % is expected");
+    return WrongUnit(has_sign, is_time);
+  }
+
+  std::unexpected<Error> WrongUnit(bool has_sign, bool is_time) const {
+    const std::string units = is_time ? "%, ns, us, ms or s" : "%";
+    if (!has_sign) return Wrong(is_time ? "x, " + units + " is expected" : "x or % is expected");
+    return Wrong(units + " is expected behind a number with a sign (a ratio has none: 1.02x)");
   }
 
   const std::string& text_;
@@ -173,21 +185,9 @@ MeasuredChange CoverageIn(const RunComparison& diff, const std::string& of, std:
                                                               : "instructions";
   const auto found = std::ranges::find_if(
       diff.coverage, [&](const CoverageMeasure& each) { return each.name == kind; });
-  MeasuredChange change;
-  const auto percent = [&](const Measured& executed, const Measured& total) {
-    Measured share = executed;
-    if (total.mean == 0) {
-      problem = "no " + kind + " are known of the code that was chosen";
-      return share;
-    }
-    const double factor = 100 / total.mean;
-    share.mean *= factor;
-    share.deviation *= factor;
-    return share;
-  };
-  change.old = percent(found->executed.old, found->total.old);
-  change.now = percent(found->executed.now, found->total.now);
-  return change;
+  if (found->percent.old.runs == 0 || found->percent.now.runs == 0)
+    problem = "no " + kind + " are known of the code that was chosen";
+  return found->percent;
 }
 
 double Value(const MeasuredChange& change, DiffLimit::Kind kind) {
@@ -299,6 +299,13 @@ class LimitHolder {
     return !each.name.empty() && limit_.function->Matches(each.name);
   }
 
+  // Whether the limit is about a side that may have executed the function unseen.
+  bool IsUnmeasured(const FunctionChange& each) const {
+    const bool new_is_known = each.self.now.any() || each.calls.now.any();
+    return each.fate == Fate::kNotKnown &&
+           (limit_.kind != DiffLimit::Kind::kValue || !new_is_known);
+  }
+
   void MeasureFunctions() {
     std::vector<const FunctionChange*> found;
     for (const FunctionChange& each : diff_.functions)
@@ -314,6 +321,11 @@ class LimitHolder {
       return Problem("several functions fit, such as " + found[0]->name + " and " + found[1]->name +
                          ", which may call each other",
                      "the full name of one of them, or self(FUNCTION), which adds up");
+    for (const FunctionChange* const each : found)
+      if (IsUnmeasured(*each))
+        return Problem("it is not known of one side whether it executed " + each->name +
+                           ": trace was lost, or a file of code is missing",
+                       "recordings without losses, and --symfs with the files that were recorded");
     outcome_.change = Sum(Member(), [&](const FunctionChange& each) { return IsOfLimit(each); });
   }
 

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "replay/diff/direction_changes.h"
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include "base/hex.h"
@@ -37,15 +39,15 @@ class DirectionRows {
                             std::to_string(line.line != 0 ? line.line : line.old_line));
   }
 
-  std::vector<DirectionChange> Make() {
+  DirectionChanges Make() {
     for (const bool is_new : {true, false}) {
       const auto runs = sides_.Of(is_new);
       for (size_t r = 0; r < runs.size(); ++r)
         for (const ProfiledDirection& each : runs[r].directions) Add(is_new, r, runs[r], each);
     }
-    std::vector<DirectionChange> changes;
-    for (const auto& [key, row] : rows_) AddChange(row, changes);
-    return changes;
+    for (const auto& [key, row] : rows_) AddChange(row);
+    result_.unknown += without_place_.size();
+    return std::move(result_);
   }
 
  private:
@@ -83,7 +85,11 @@ class DirectionRows {
     const uint32_t function = functions_.NumberOf(is_new, number, each.function);
     if (functions_.all()[function].fate() != Fate::kBoth) return;
     const std::optional<Keys> keys = KeysOf(is_new, run, each, function);
-    if (!keys) return;
+    if (!keys) {
+      if (each.state == Executed::kYes)
+        without_place_.insert({function, is_new, each.address, each.taken});
+      return;
+    }
     const size_t side = is_new ? 1 : 0;
     DirectionRow& row = rows_[keys->direction];
     if (row.run == nullptr)
@@ -93,14 +99,22 @@ class DirectionRows {
              .function = function,
              .same_build = keys->same_build,
              .tells = keys->tells};
-    for (const bool of_new : {false, true}) {
-      row.times[of_new].resize(sides_.Of(of_new).size());
-      row.states[of_new].resize(sides_.Of(of_new).size(), Executed::kNo);
-    }
+    if (row.states[0].empty()) Prepare(functions_.all()[function].object, row);
     row.times[side][number] += each.times;
     Executed& state = row.states[side][number];
     state = EitherState(state, each.state);
     if (each.times != 0) reached_[side].insert(keys->branch);
+  }
+
+  // A run without the object's file knows of no branch.
+  void Prepare(const std::string& object, DirectionRow& row) const {
+    for (const bool of_new : {false, true}) {
+      const size_t runs = sides_.Of(of_new).size();
+      row.times[of_new].resize(runs);
+      for (size_t r = 0; r < runs; ++r)
+        row.states[of_new].push_back(objects_.LinesUnknown(of_new, r, object) ? Executed::kUnknown
+                                                                              : Executed::kNo);
+    }
   }
 
   bool IsReached(size_t side, const std::string& branch) const {
@@ -110,25 +124,35 @@ class DirectionRows {
     return at.line == 0 ? DiffPlace() : DiffPlace{run.files[at.file], at.line};
   }
 
-  void AddChange(const DirectionRow& row, std::vector<DirectionChange>& changes) const {
+  static bool IsExecuted(const DirectionRow& row) {
+    return std::ranges::any_of(row.states, [](const std::vector<Executed>& side) {
+      return std::ranges::find(side, Executed::kYes) != side.end();
+    });
+  }
+
+  void AddChange(const DirectionRow& row) {
+    if (!IsExecuted(row)) return;
     const Fate fate = FateOf(row.states[0], row.states[1], true, true);
+    result_.unknown += fate == Fate::kNotKnown;
     if (fate != Fate::kNewlyExecuted && fate != Fate::kNoLongerExecuted) return;
     const bool reached = IsReached(0, row.branch) && IsReached(1, row.branch);
     const MeasuredChange times{Measured::Of(row.times[0]), Measured::Of(row.times[1])};
     // Of another build, a branch that was not reached may be one that is not there.
-    if (!times.old.any() && !times.now.any()) return;
-    if (!row.tells || (!row.same_build && !reached)) return;
+    if (!row.tells || (!row.same_build && !reached)) {
+      ++result_.unknown;
+      return;
+    }
     const MatchedFunction& function = functions_.all()[row.function];
-    changes.push_back({.object = function.object,
-                       .function = function.now.function->name,
-                       .at = PlaceOf(*row.run, row.shown->at),
-                       .to = PlaceOf(*row.run, row.shown->to),
-                       .address = row.same_build ? row.shown->address : 0,
-                       .taken = row.shown->taken,
-                       .reached = reached,
-                       .in_all_runs = ExecutedInAllRuns(row.states[0], row.states[1]),
-                       .fate = fate,
-                       .times = times});
+    result_.changes.push_back({.object = function.object,
+                               .function = function.now.function->name,
+                               .at = PlaceOf(*row.run, row.shown->at),
+                               .to = PlaceOf(*row.run, row.shown->to),
+                               .address = row.same_build ? row.shown->address : 0,
+                               .taken = row.shown->taken,
+                               .reached = reached,
+                               .in_all_runs = ExecutedInAllRuns(row.states[0], row.states[1]),
+                               .fate = fate,
+                               .times = times});
   }
 
   const ProfiledSides& sides_;
@@ -138,14 +162,16 @@ class DirectionRows {
   std::set<std::string> of_one_side_;  // lines, as PlaceKey
   std::map<std::string, DirectionRow> rows_;
   std::set<std::string> reached_[2];  // by side: branches
+  // Executed directions whose lines are not known: function, side, address, whether taken.
+  std::set<std::tuple<uint32_t, bool, uint64_t, bool>> without_place_;
+  DirectionChanges result_;
 };
 
 }  // namespace
 
-std::vector<DirectionChange> DirectionsOf(const ProfiledSides& sides, const MatchedObjects& objects,
-                                          const MatchedFunctions& functions,
-                                          const MatchedLines& lines,
-                                          const std::vector<LineChange>& executed) {
+DirectionChanges DirectionsOf(const ProfiledSides& sides, const MatchedObjects& objects,
+                              const MatchedFunctions& functions, const MatchedLines& lines,
+                              const std::vector<LineChange>& executed) {
   return DirectionRows(sides, objects, functions, lines, executed).Make();
 }
 

@@ -51,7 +51,8 @@ bool ExecutedInAllRuns(const std::vector<Executed>& old_states,
 }
 
 Fate MatchedFunction::fate() const {
-  return FateOf(old_states, states, old.function != nullptr, now.function != nullptr);
+  return FateOf(old_states, states, old.function != nullptr || old_may_exist,
+                now.function != nullptr || may_exist);
 }
 
 bool MatchedFunction::in_all_runs() const { return ExecutedInAllRuns(old_states, states); }
@@ -61,6 +62,7 @@ MatchedFunctions::MatchedFunctions(const ProfiledSides& sides, const MatchedObje
   AddSide(true);
   AddSide(false);
   PairRest();
+  MarkUnknown();
 }
 
 // Functions without a name can be found again in the same build only. Else they are one together.
@@ -128,6 +130,27 @@ void MatchedFunctions::PairRest() {
   for (std::vector<uint32_t>& run : numbers_[0])
     for (uint32_t& number : run)
       if (const auto found = moved.find(number); found != moved.end()) number = found->second;
+}
+
+// Code of a side without its file is not known there. Code without a name stands for all code of
+// its object, and the side that has the file knows the parts of it by their names.
+void MatchedFunctions::MarkUnknown() {
+  for (MatchedFunction& each : all_) {
+    if (each.old.function == nullptr && each.now.function == nullptr) continue;
+    each.old_may_exist = objects_.LacksFile(false, each.object);
+    each.may_exist = objects_.LacksFile(true, each.object);
+    const ProfiledFunction& shown = *(each.now.function != nullptr ? each.now : each.old).function;
+    const bool is_rest = shown.name.empty() && shown.address == 0;
+    const bool all_unknown = is_rest && each.old_may_exist != each.may_exist &&
+                             objects_.Has(false, each.object) && objects_.Has(true, each.object);
+    for (const bool is_new : {false, true}) {
+      std::vector<Executed>& states = is_new ? each.states : each.old_states;
+      for (size_t r = 0; r < states.size(); ++r)
+        if (states[r] == Executed::kNo &&
+            (all_unknown || objects_.FunctionsUnknown(is_new, r, each.object)))
+          states[r] = Executed::kUnknown;
+    }
+  }
 }
 
 std::vector<FunctionChange> ChangesOf(const MatchedFunctions& functions) {

@@ -26,6 +26,8 @@ struct MatchedFunction {
   std::vector<FunctionSums> sums;
   std::vector<Executed> old_states;
   std::vector<Executed> states;
+  bool old_may_exist = false;  // the side's file is missing, so it may have the function
+  bool may_exist = false;
 
   Fate fate() const;
   bool in_all_runs() const;
@@ -52,6 +54,7 @@ class MatchedFunctions {
             const std::string& object) const;
   void AddSide(bool is_new);
   void PairRest();
+  void MarkUnknown();
 
   const ProfiledSides& sides_;
   const MatchedObjects& objects_;

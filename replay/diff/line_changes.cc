@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <set>
 #include <tuple>
 
 #include "replay/coverage/report/by_source.h"
@@ -25,17 +26,23 @@ struct LineRow {
   std::string_view text;
   std::vector<LineSums> old;  // by run
   std::vector<LineSums> now;
+  std::vector<const std::string*> objects;  // names, as MatchedObjects has them
 };
 
 class LineRows {
  public:
-  LineRows(const ProfiledSides& sides, const MatchedLines& lines) : sides_(sides), lines_(lines) {}
+  LineRows(const ProfiledSides& sides, const MatchedObjects& objects, const MatchedLines& lines)
+      : sides_(sides), objects_(objects), lines_(lines) {}
 
   LineChanges Make() {
     Add(true);
     Add(false);
     LineChanges result;
-    for (const auto& [key, row] : rows_) AddChange(std::get<0>(key), row, result);
+    for (auto& [key, row] : rows_) {
+      MarkUnknown(row);
+      AddChange(std::get<0>(key), row, result);
+    }
+    AddNextLines(result.lines);
     return result;
   }
 
@@ -55,6 +62,8 @@ class LineRows {
     (is_new ? row.line : row.old_line) = line.at.line;
     row.found = place.has_value();
     if (is_new || row.text.empty()) row.text = line.text;
+    const std::string* const object = &objects_.NameOf(is_new, run.objects[line.object]);
+    if (std::ranges::find(row.objects, object) == row.objects.end()) row.objects.push_back(object);
     LineSums& sums = (is_new ? row.now : row.old)[number];
     sums.state = EitherState(sums.state, line.state);
     sums.times += line.times;
@@ -76,27 +85,72 @@ class LineRows {
     return states;
   }
 
-  static void AddChange(const std::string& file, const LineRow& row, LineChanges& result) {
+  bool LacksFile(bool is_new, const LineRow& row) const {
+    return std::ranges::any_of(row.objects, [&](const std::string* object) {
+      return objects_.LacksFile(is_new, *object);
+    });
+  }
+
+  void MarkUnknown(LineRow& row) const {
+    for (const bool is_new : {false, true}) {
+      std::vector<LineSums>& side = is_new ? row.now : row.old;
+      for (size_t r = 0; r < side.size(); ++r)
+        if (side[r].state == Executed::kNo &&
+            std::ranges::any_of(row.objects, [&](const std::string* object) {
+              return objects_.LinesUnknown(is_new, r, *object);
+            }))
+          side[r].state = Executed::kUnknown;
+    }
+  }
+
+  // By file: the lines that have code on a side.
+  std::map<std::string_view, std::set<uint32_t>> LinesOfCode(uint32_t LineRow::* number) const {
+    std::map<std::string_view, std::set<uint32_t>> result;
+    for (const auto& [key, row] : rows_)
+      if (row.*number != 0) result[std::get<0>(key)].insert(row.*number);
+    return result;
+  }
+
+  void AddNextLines(std::vector<LineChange>& lines) const {
+    const auto old = LinesOfCode(&LineRow::old_line);
+    const auto now = LinesOfCode(&LineRow::line);
+    const auto next = [](const auto& of_side, const std::string& file, uint32_t line) {
+      const auto found = of_side.find(file);
+      if (line == 0 || found == of_side.end()) return uint32_t{0};
+      const auto behind = found->second.upper_bound(line);
+      return behind == found->second.end() ? 0 : *behind;
+    };
+    for (LineChange& each : lines) {
+      each.next_old_line = next(old, each.file, each.old_line);
+      each.next_line = next(now, each.file, each.line);
+    }
+  }
+
+  void AddChange(const std::string& file, const LineRow& row, LineChanges& result) const {
     const std::vector<Executed> old = States(row.old);
     const std::vector<Executed> now = States(row.now);
     const auto executed = [](const std::vector<Executed>& states) {
       return std::ranges::find(states, Executed::kYes) != states.end();
     };
     if (!executed(old) && !executed(now)) return;
-    if (!row.found) ++result.unmatched;
-    result.lines.push_back({.file = file,
-                            .old_line = row.old_line,
-                            .line = row.line,
-                            .found = row.found,
-                            .text = std::string(row.text),
-                            .function = {},
-                            .fate = FateOf(old, now, row.old_line != 0, row.line != 0),
-                            .in_all_runs = ExecutedInAllRuns(old, now),
-                            .times = Measure(row, &LineSums::times),
-                            .instructions = Measure(row, &LineSums::instructions)});
+    const bool old_may_exist = LacksFile(false, row);
+    const bool may_exist = LacksFile(true, row);
+    if (!row.found && !may_exist) ++result.unmatched;
+    result.lines.push_back(
+        {.file = file,
+         .old_line = row.old_line,
+         .line = row.line,
+         .found = row.found,
+         .text = std::string(row.text),
+         .function = {},
+         .fate = FateOf(old, now, row.old_line != 0 || old_may_exist, row.line != 0 || may_exist),
+         .in_all_runs = ExecutedInAllRuns(old, now),
+         .times = Measure(row, &LineSums::times),
+         .instructions = Measure(row, &LineSums::instructions)});
   }
 
   const ProfiledSides& sides_;
+  const MatchedObjects& objects_;
   const MatchedLines& lines_;
   // By file, whether only the old side has it, and number.
   std::map<std::tuple<std::string, bool, uint32_t>, LineRow> rows_;
@@ -219,8 +273,9 @@ std::optional<uint32_t> MatchedLines::MovedLine(const std::map<uint32_t, MovedFu
   return line + before.value_or(behind.value_or(0));
 }
 
-LineChanges ChangesOf(const ProfiledSides& sides, const MatchedLines& lines) {
-  return LineRows(sides, lines).Make();
+LineChanges ChangesOf(const ProfiledSides& sides, const MatchedObjects& objects,
+                      const MatchedLines& lines) {
+  return LineRows(sides, objects, lines).Make();
 }
 
 }  // namespace flowback

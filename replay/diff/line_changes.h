@@ -58,6 +58,7 @@ struct LineChanges {
   uint64_t unmatched = 0;         // of the old side, that executed
 };
 
-LineChanges ChangesOf(const ProfiledSides& sides, const MatchedLines& lines);
+LineChanges ChangesOf(const ProfiledSides& sides, const MatchedObjects& objects,
+                      const MatchedLines& lines);
 
 }  // namespace flowback

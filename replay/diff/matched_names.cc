@@ -23,12 +23,16 @@ std::string ShortObjectName(const ProfiledObject& object) {
 
 MatchedObjects::ByName MatchedObjects::Gather(std::span<const RunProfile> runs) {
   ByName result;
-  for (const RunProfile& run : runs)
-    for (const ProfiledObject& object : run.objects) {
+  for (size_t r = 0; r < runs.size(); ++r)
+    for (const ProfiledObject& object : runs[r].objects) {
       Known& known = result[ShortObjectName(object)];
       known.objects.push_back(&object);
       known.is_main |= object.is_main;
       known.executed |= object.executed;
+      known.lacks_file |= !object.has_code;
+      known.is_missing |= object.functions_unknown && !object.is_named;
+      if (object.functions_unknown) known.functions_unknown.insert(r);
+      if (object.lines_unknown) known.lines_unknown.insert(r);
     }
   return result;
 }
@@ -86,21 +90,49 @@ bool MatchedObjects::IsSameBuild(const std::string& name) const {
          std::ranges::all_of(old_.at(old_name->second).objects, is_same);
 }
 
+// Returns null if the side does not have the object.
+const MatchedObjects::Known* MatchedObjects::Find(bool is_new, const std::string& name) const {
+  const ByName& side = is_new ? now_ : old_;
+  const auto paired = old_name_.find(name);
+  const auto found = side.find(is_new || paired == old_name_.end() ? name : paired->second);
+  return found == side.end() ? nullptr : &found->second;
+}
+
+bool MatchedObjects::LacksFile(bool is_new, const std::string& name) const {
+  const Known* const known = Find(is_new, name);
+  return known != nullptr && known->lacks_file;
+}
+
+bool MatchedObjects::FunctionsUnknown(bool is_new, size_t run, const std::string& name) const {
+  const Known* const known = Find(is_new, name);
+  return known != nullptr && known->functions_unknown.contains(run);
+}
+
+bool MatchedObjects::LinesUnknown(bool is_new, size_t run, const std::string& name) const {
+  const Known* const known = Find(is_new, name);
+  return known != nullptr && known->lines_unknown.contains(run);
+}
+
 std::vector<ObjectMatch> MatchedObjects::All() const {
   std::vector<ObjectMatch> result;
   for (const auto& [name, known] : now_) {
     const auto old = old_name_.find(name);
-    ObjectMatch match{.old_name = {}, .name = name, .executed = known.executed};
+    ObjectMatch match{
+        .old_name = {}, .name = name, .executed = known.executed, .missing = known.is_missing};
     if (old != old_name_.end()) {
       match.old_name = old->second;
       match.same_build = IsSameBuild(name);
       match.executed |= old_.at(old->second).executed;
+      match.old_missing = old_.at(old->second).is_missing;
     }
     result.push_back(std::move(match));
   }
   for (const auto& [old, before] : old_)
     if (!old_name_.contains(new_name_.at(old)))
-      result.push_back({.old_name = old, .name = {}, .executed = before.executed});
+      result.push_back({.old_name = old,
+                        .name = {},
+                        .executed = before.executed,
+                        .old_missing = before.is_missing});
   return result;
 }
 

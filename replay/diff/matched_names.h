@@ -29,6 +29,14 @@ class MatchedObjects {
   const std::string& NameOf(bool is_new, const ProfiledObject& object) const;
   // Whether all runs of both sides that have the object have the same build of it.
   bool IsSameBuild(const std::string& name) const;
+  bool Has(bool is_new, const std::string& name) const { return Find(is_new, name) != nullptr; }
+  // Whether the side has the object without its file in some run, so that nobody knows which code
+  // it has.
+  bool LacksFile(bool is_new, const std::string& name) const;
+  // Whether functions, or lines and branches, of the object may have executed unseen in that run,
+  // because its file is missing.
+  bool FunctionsUnknown(bool is_new, size_t run, const std::string& name) const;
+  bool LinesUnknown(bool is_new, size_t run, const std::string& name) const;
   std::vector<ObjectMatch> All() const;
 
  private:
@@ -36,10 +44,15 @@ class MatchedObjects {
     std::vector<const ProfiledObject*> objects;
     bool is_main = false;
     bool executed = false;
+    bool lacks_file = false;
+    bool is_missing = false;               // ObjectMatch::missing
+    std::set<size_t> functions_unknown{};  // numbers of runs
+    std::set<size_t> lines_unknown{};
   };
   using ByName = std::map<std::string, Known>;
 
   static ByName Gather(std::span<const RunProfile> runs);
+  const Known* Find(bool is_new, const std::string& name) const;
   void Pair(const std::string& old, const std::string& now);
   template <class Fits>
   void PairRest(const Fits& fits);

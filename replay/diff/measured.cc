@@ -4,23 +4,25 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <vector>
 
 namespace flowback {
 
 Measured Measured::Of(std::span<const uint64_t> values) {
+  return Of(std::vector<double>(values.begin(), values.end()));
+}
+
+Measured Measured::Of(std::span<const double> values) {
   Measured result;
   if (values.empty()) return result;
   result.runs = values.size();
   result.least = *std::ranges::min_element(values);
   result.most = *std::ranges::max_element(values);
   const auto count = static_cast<double>(values.size());
-  for (const uint64_t value : values) result.mean += static_cast<double>(value) / count;
+  for (const double value : values) result.mean += value / count;
   if (values.size() < 2) return result;
   double squares = 0;
-  for (const uint64_t value : values) {
-    const double off = static_cast<double>(value) - result.mean;
-    squares += off * off;
-  }
+  for (const double value : values) squares += (value - result.mean) * (value - result.mean);
   result.deviation = std::sqrt(squares / (count - 1));
   return result;
 }

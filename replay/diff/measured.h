@@ -15,11 +15,12 @@ namespace flowback {
 // All 0 if there are no values.
 struct Measured {
   size_t runs = 0;
-  uint64_t least = 0;
-  uint64_t most = 0;
+  double least = 0;
+  double most = 0;
   double mean = 0;
   double deviation = 0;  // standard deviation, estimated from the runs; 0 for a single one
 
+  static Measured Of(std::span<const double> values);
   static Measured Of(std::span<const uint64_t> values);
   // The mean as a whole number, to the nearest.
   uint64_t rounded() const { return static_cast<uint64_t>(mean + 0.5); }

@@ -24,6 +24,17 @@ MeasuredChange MeasureRuns(const ProfiledSides& sides, const Of& of) {
   return {measure(sides.old), measure(sides.now)};
 }
 
+MeasuredChange MeasurePercent(const ProfiledSides& sides, CoverageShare CoverageShares::* share) {
+  const auto measure = [&](std::span<const RunProfile> runs) {
+    std::vector<double> percents;
+    for (const RunProfile& run : runs)
+      if (const CoverageShare& of = run.shares.*share; of.total != 0)
+        percents.push_back(100 * static_cast<double>(of.executed) / static_cast<double>(of.total));
+    return Measured::Of(percents);
+  };
+  return {measure(sides.old), measure(sides.now)};
+}
+
 std::array<CoverageMeasure, 5> MeasureCoverage(const ProfiledSides& sides) {
   constexpr std::pair<const char*, CoverageShare CoverageShares::*> kShares[] = {
       {"functions", &CoverageShares::functions},
@@ -39,6 +50,7 @@ std::array<CoverageMeasure, 5> MeasureCoverage(const ProfiledSides& sides) {
         MeasureRuns(sides, [&](const RunProfile& run) { return (run.shares.*share).executed; });
     result[i].total =
         MeasureRuns(sides, [&](const RunProfile& run) { return (run.shares.*share).total; });
+    result[i].percent = MeasurePercent(sides, share);
   }
   return result;
 }
@@ -46,10 +58,10 @@ std::array<CoverageMeasure, 5> MeasureCoverage(const ProfiledSides& sides) {
 // Functions by source file and line, to find the one that holds a line.
 class FunctionPlaces {
  public:
-  FunctionPlaces(const std::vector<FunctionChange>& functions, const MatchedFiles& files) {
+  explicit FunctionPlaces(const std::vector<FunctionChange>& functions) {
     for (const FunctionChange& each : functions)
-      if (const DiffPlace& place = each.place(); place.line != 0)
-        places_[files.NameOf(each.at.line != 0, place.file)].emplace(place.line, &each);
+      if (const uint32_t line = each.place().line; line != 0)
+        places_[each.file].emplace(line, &each);
   }
   const FunctionChange* Find(const std::string& file, uint32_t line) const {
     const auto of_file = places_.find(file);
@@ -65,7 +77,9 @@ class FunctionPlaces {
 };
 
 void NameFunctionsOfLines(const MatchedFiles& files, RunComparison& diff) {
-  const FunctionPlaces places(diff.functions, files);
+  for (FunctionChange& each : diff.functions)
+    each.file = files.NameOf(each.at.line != 0, each.place().file);
+  const FunctionPlaces places(diff.functions);
   for (LineChange& line : diff.lines) {
     const FunctionChange* const function =
         places.Find(line.file, line.line != 0 ? line.line : line.old_line);
@@ -145,10 +159,12 @@ RunComparison Compare(std::span<const RunProfile> old, std::span<const RunProfil
   diff.off_cpu = MeasureRuns(sides, [](const RunProfile& run) { return run.off_cpu; });
   diff.objects = objects.All();
   diff.functions = ChangesOf(functions);
-  LineChanges changed = ChangesOf(sides, lines);
+  LineChanges changed = ChangesOf(sides, objects, lines);
   diff.lines = std::move(changed.lines);
   diff.unmatched_lines = changed.unmatched;
-  diff.directions = DirectionsOf(sides, objects, functions, lines, diff.lines);
+  DirectionChanges directions = DirectionsOf(sides, objects, functions, lines, diff.lines);
+  diff.directions = std::move(directions.changes);
+  diff.unknown_directions = directions.unknown;
   diff.coverage = MeasureCoverage(sides);
   diff.old_lost = std::ranges::any_of(old, &RunProfile::has_losses);
   diff.lost = std::ranges::any_of(now, &RunProfile::has_losses);
@@ -169,7 +185,8 @@ RunComparison Compare(std::span<const RunProfile> old, std::span<const RunProfil
 const LineChange* MostChangedLine(const RunComparison& diff, const FunctionChange& function) {
   if (function.place().line == 0) return nullptr;
   for (const LineChange& line : diff.lines)
-    if (line.function == function.name && line.instructions.delta() * function.self.delta() > 0)
+    if (line.function == function.name && line.file == function.file &&
+        line.instructions.delta() * function.self.delta() > 0)
       return &line;
   return nullptr;
 }

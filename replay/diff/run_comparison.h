@@ -29,7 +29,7 @@ enum class Fate : uint8_t {
   kRemoved,           // is no code of the new side
   kInlined,           // is no function of the new side, but executes inlined in others
   kNoLongerInlined,   // executed inlined in others, and is a function now
-  kNotKnown,          // lost trace may hide that it executed
+  kNotKnown,          // lost trace or a missing file may hide that it executed
 };
 const char* Name(Fate fate);
 inline bool IsNew(Fate fate) {
@@ -62,6 +62,7 @@ struct FunctionChange {
   MeasuredChange off_cpu;
 
   const DiffPlace& place() const { return at.line != 0 ? at : old_at; }
+  std::string file{};  // place()'s, as LineChange::file names it
 };
 
 struct LineChange {
@@ -74,6 +75,9 @@ struct LineChange {
   Fate fate = Fate::kBoth;
   bool in_all_runs = true;
   bool in_new_function = false;  // the function itself is newly executed or no longer executed
+  // The next line of the file that has code on the side, executed or not; 0: none follows.
+  uint32_t next_old_line = 0;
+  uint32_t next_line = 0;
   MeasuredChange times;
   MeasuredChange instructions;
 };
@@ -97,12 +101,16 @@ struct ObjectMatch {
   std::string name;      // empty: only the old side has it
   bool same_build = false;
   bool executed = false;
+  // Some run of the side lacks its file, so it is not known which of its functions executed.
+  bool old_missing = false;
+  bool missing = false;
 };
 
 struct CoverageMeasure {
   const char* name = "";  // "functions", "blocks", ...
   MeasuredChange executed;
   MeasuredChange total;
+  MeasuredChange percent;  // each run's share; of the runs that know of any
 };
 
 struct RunComparison {
@@ -115,12 +123,14 @@ struct RunComparison {
   std::vector<DirectionChange> directions;  // newly executed or no longer; the most frequent first
   std::array<CoverageMeasure, 5> coverage;
   uint64_t unmatched_lines = 0;  // of the old side, that executed and have no place in the new one
-  bool old_lost = false;         // some run of the old side lost trace
-  bool lost = false;             // some run of the new side did
-  bool emulated = false;         // some run
-  bool sampled = false;          // some run
-  bool has_calls = false;        // all runs
-  bool has_times = false;        // all runs
+  // Directions that some side takes, of which it is not known whether the other one does.
+  uint64_t unknown_directions = 0;
+  bool old_lost = false;   // some run of the old side lost trace
+  bool lost = false;       // some run of the new side did
+  bool emulated = false;   // some run
+  bool sampled = false;    // some run
+  bool has_calls = false;  // all runs
+  bool has_times = false;  // all runs
   bool is_part = false;
   bool same_builds = true;  // all code that executed
 

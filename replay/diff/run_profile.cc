@@ -199,10 +199,14 @@ RunProfile RunProfile::Of(const CoverageCounts& counts, const CoverageReport& re
   for (const ObjectCoverage& object : report.objects) {
     profile.sampled |= object.counts->losses.contains(kSampledCause);
     const auto number = static_cast<uint32_t>(profile.objects.size());
+    const bool executed = !object.counts->instructions.empty();
+    const bool is_unknown = object.code == nullptr && (executed || !object.counts->IsKnown());
     profile.objects.push_back({.id = object.counts->id,
                                .has_code = object.code != nullptr,
-                               .executed = !object.counts->instructions.empty(),
-                               .is_main = &object == main});
+                               .executed = executed,
+                               .is_main = &object == main,
+                               .lines_unknown = is_unknown,
+                               .functions_unknown = is_unknown});
     ObjectProfiler(object, number, lines, profile).Run();
   }
   profile.instructions = counts.instructions;

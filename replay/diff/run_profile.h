@@ -22,6 +22,11 @@ struct ProfiledObject {
   bool has_code = false;  // its file was found
   bool executed = false;
   bool is_main = false;  // the program rather than a library
+  // Without its file: some of its lines and branches, or of its functions, may have executed
+  // unseen.
+  bool lines_unknown = false;
+  bool functions_unknown = false;
+  bool is_named = false;  // AddCalls found the functions that executed, even without its file
   // Functions whose inlined copies executed, by name without parameters.
   std::set<std::string> inlined{};
 };

@@ -9,6 +9,9 @@ from compared import by_name
 
 
 class Builds(compared.Comparing):
+    def setUp(self):
+        self.take_folder(self.addCleanup)  # tests change the sources
+
     def test_levels_of_optimisation(self):
         slow = self.record("slow.data", self.build("levels.c", "slow", "-O0"))
         fast = self.record("fast.data", self.build("levels.c", "fast", "-O2"))

@@ -16,33 +16,42 @@ PROGRAMS = f"{PROJECT}/tests/diff/programs"
 
 
 class Comparing(unittest.TestCase):
-    """Each test has a folder and a cache of its own."""
+    """The tests of a class share a folder, a cache, and the recordings that the class makes in setUpClass."""
 
-    def setUp(self):
+    @classmethod
+    def setUpClass(cls):
+        cls.take_folder(cls.addClassCleanup)
+
+    @classmethod
+    def take_folder(cls, add_cleanup):
+        """Gives the tests a new, empty folder, until the cleanup."""
         folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = folder.name
-        self.environment = {**os.environ, "FLOWBACK_CACHE": f"{self.folder}/cache", "COLUMNS": "200"}
+        add_cleanup(folder.cleanup)
+        cls.folder = folder.name
+        cls.environment = {**os.environ, "FLOWBACK_CACHE": f"{cls.folder}/cache", "COLUMNS": "200"}
 
-    def flowback(self, *words, status=0):
+    @classmethod
+    def flowback(cls, *words, status=0):
         """The finished command."""
-        return run([FLOWBACK, *words], self.folder, status, env=self.environment)
+        return run([FLOWBACK, *words], cls.folder, status, env=cls.environment)
 
-    def build(self, source, name, *options):
+    @classmethod
+    def build(cls, source, name, *options):
         """The program `name`, built without a C library from a file of programs/."""
-        program = f"{self.folder}/{name}"
+        program = f"{cls.folder}/{name}"
         os.makedirs(os.path.dirname(program), exist_ok=True)
         copy = f"{os.path.dirname(program)}/{source}"
         if not os.path.exists(copy):
             shutil.copy(f"{PROGRAMS}/{source}", copy)
         run([COMPILER, "-g", "-O1", "-nostdlib", "-static", "-fno-stack-protector", "-fno-pie", "-no-pie",
-             "-Wl,--build-id", *options, "-o", program, copy], self.folder)
+             "-Wl,--build-id", *options, "-o", program, copy], cls.folder)
         return program
 
-    def record(self, output, *command):
+    @classmethod
+    def record(cls, output, *command):
         """The recording of a command."""
-        path = f"{self.folder}/{output}"
-        self.flowback("record", "--engine", "emulate", "-o", path, "--", *command)
+        path = f"{cls.folder}/{output}"
+        cls.flowback("record", "--engine", "emulate", "-o", path, "--", *command)
         return path
 
     def diff(self, *words, status=0):

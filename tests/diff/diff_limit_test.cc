@@ -33,6 +33,26 @@ TEST(DiffLimit, TellsValuesFromChanges) {
   EXPECT_DOUBLE_EQ(DiffLimit::Parse("time(f) > 5ms")->bound, 5e6);
 }
 
+TEST(DiffLimit, IgnoresBlanksAroundANameOrKind) {
+  const auto limit = DiffLimit::Parse("calls( Leaf\t) > 1x");
+  ASSERT_TRUE(limit.has_value()) << limit.error().message();
+  EXPECT_EQ(limit->of, "Leaf");
+  ASSERT_TRUE(limit->function.has_value());
+  EXPECT_TRUE(limit->function->Matches("Leaf"));
+  EXPECT_EQ(DiffLimit::Parse("coverage( lines ) < 80")->of, "lines");
+  EXPECT_FALSE(DiffLimit::Parse("calls( ) > 1x")->function.has_value());
+  EXPECT_TRUE(DiffLimit::Parse("gone( ) > 0").has_value());
+}
+
+TEST(DiffLimit, AsksForAUnitThatFits) {
+  const auto message = [](const char* text) { return DiffLimit::Parse(text).error().message(); };
+  const std::string of_sign = message("calls(main) > +1x");
+  EXPECT_TRUE(of_sign.contains("a ratio has none: 1.02x")) << of_sign;
+  EXPECT_FALSE(of_sign.contains("x or %")) << of_sign;
+  EXPECT_TRUE(message("calls(main) > 1y").contains("x or % is expected"));
+  EXPECT_TRUE(message("time(main) > +1x").contains("%, ns, us, ms or s is expected"));
+}
+
 // Any text is a limit or an error with a remedy.
 TEST(DiffLimit, BearsEveryBeginningOfALimit) {
   const std::string whole = "instructions(f(int)) >= 1.02x";

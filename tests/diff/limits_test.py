@@ -10,10 +10,11 @@ from compared import by_name
 
 
 class Limits(compared.Comparing):
-    def setUp(self):
-        super().setUp()
-        self.old = self.record("old.data", self.build("planted.c", "old/planted"))
-        self.new = self.record("new.data", self.build("planted.c", "new/planted", "-DNEW"))
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.old = cls.record("old.data", cls.build("planted.c", "old/planted"))
+        cls.new = cls.record("new.data", cls.build("planted.c", "new/planted", "-DNEW"))
 
     def judged(self, *limits, status):
         """The command with limits."""

@@ -18,11 +18,11 @@ TEST(Measured, HasMeanRangeAndDeviation) {
   const std::vector<uint64_t> values = {2, 4, 9};
   const Measured measured = Measured::Of(values);
   EXPECT_EQ(measured.runs, 3u);
-  EXPECT_EQ(measured.least, 2u);
-  EXPECT_EQ(measured.most, 9u);
+  EXPECT_DOUBLE_EQ(measured.least, 2);
+  EXPECT_DOUBLE_EQ(measured.most, 9);
   EXPECT_DOUBLE_EQ(measured.mean, 5);
   EXPECT_DOUBLE_EQ(measured.deviation, std::sqrt(13.0));  // (9 + 1 + 16) / 2
-  EXPECT_EQ(Measured::Of({}).runs, 0u);
+  EXPECT_EQ(Measured::Of(std::vector<uint64_t>()).runs, 0u);
 }
 
 TEST(MeasuredChange, IsSignificantBeyondTheNoise) {

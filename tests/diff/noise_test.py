@@ -7,11 +7,12 @@ from compared import by_name
 
 
 class Noise(compared.Comparing):
-    def setUp(self):
-        super().setUp()
-        program = self.build("rounds.c", "rounds")
-        self.runs = {count: self.record(f"{count}.data", program, *["x"] * count)
-                     for count in (10, 11, 12, 13, 20, 21, 22)}
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        program = cls.build("rounds.c", "rounds")
+        cls.runs = {count: cls.record(f"{count}.data", program, *["x"] * count)
+                    for count in (10, 11, 12, 13, 20, 21, 22)}
 
     def of(self, old, new, *words, status=0):
         """What `diff` tells of those runs."""

@@ -39,12 +39,13 @@ def callgrind(program, folder):
 
 
 class Planted(compared.Comparing):
-    def setUp(self):
-        super().setUp()
-        self.old_program = self.build("planted.c", "old/planted")
-        self.new_program = self.build("planted.c", "new/planted", "-DNEW")
-        self.old = self.record("old.data", self.old_program)
-        self.new = self.record("new.data", self.new_program)
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.old_program = cls.build("planted.c", "old/planted")
+        cls.new_program = cls.build("planted.c", "new/planted", "-DNEW")
+        cls.old = cls.record("old.data", cls.old_program)
+        cls.new = cls.record("new.data", cls.new_program)
 
     def test_a_recording_and_itself_do_not_differ(self):
         told = self.diff(self.old, self.old)
