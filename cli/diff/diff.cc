@@ -28,6 +28,8 @@ void AddDiffOptions(CLI::App& app, DiffOptions& options, ReaderWords& words) {
   AddRepeatable(app, "--fail-if", options.fail_if,
                 "Exit with 1 if this holds, such as 'instructions(main) > 1.02x'; repeatable");
   app.add_option("--junit", options.junit, "Write each --fail-if as a test case to FILE");
+  app.add_option("--html", options.html,
+                 "Write a page to sort and search in instead of the text, as one HTML file");
   app.footer(
       "`flowback help output diff` explains the tables, the limits of --fail-if and the JSON.");
 }
@@ -75,6 +77,10 @@ Status UnderstandDiff(DiffOptions& options) {
     return Fail(
         Error(ErrorCode::kUsage, "diff: --junit writes the limits of --fail-if, and none is given")
             .Remedy("--fail-if 'instructions(main) > 1.02x'"));
+  if (!options.html.empty() && !options.reader.output.empty())
+    return Fail(Error(ErrorCode::kUsage, "diff: --html and -o both name the output")
+                    .Remedy("--html FILE alone"));
+  if (!options.html.empty()) options.reader.output = options.html;
   for (const std::string& text : options.fail_if) {
     Result<DiffLimit> limit = DiffLimit::Parse(text);
     if (!limit) return Fail(limit.error());

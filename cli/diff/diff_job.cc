@@ -54,7 +54,9 @@ int DiffJob::Run() {
       .min_change = options_.min_change,
       .width =
           std::max(is_terminal ? TerminalWidth(STDOUT_FILENO, kInFiles) : kInFiles, kNarrowest)};
-  if (options_.reader.json)
+  if (!options_.html.empty())
+    WriteDiffHtml(view, *output_);
+  else if (options_.reader.json)
     WriteDiffJson(view, *output_);
   else
     WriteDiffText(view, *output_);
@@ -69,7 +71,8 @@ int DiffJob::Run() {
 Status DiffJob::CheckOutputs() const {
   std::vector<std::string> inputs = options_.old;
   inputs.insert(inputs.end(), options_.now.begin(), options_.now.end());
-  std::vector<WrittenFile> written = {{"-o", options_.reader.output}};
+  std::vector<WrittenFile> written = {
+      {options_.html.empty() ? "-o" : "--html", options_.reader.output}};
   if (!options_.junit.empty()) written.push_back({"--junit", options_.junit});
   for (size_t i = 1; i < written.size(); ++i)
     if (Status status = CheckDiffer(written.front(), written[i]); !status) return status;

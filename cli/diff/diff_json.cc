@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 // The comparison as JSON lines, schema flowback.diff/1.
 #include <cmath>
+#include <map>
 #include <string>
+#include <utility>
 
 #include "cli/diff/diff_view.h"
 #include "replay/writers/text/json_parts.h"
@@ -29,21 +31,33 @@ void AddObject(TextSink& sink, const char* type, const Write& write) {
 
 class DiffJsonWriter {
  public:
-  DiffJsonWriter(const DiffView& view, TextSink& sink)
-      : view_(view), diff_(view.diff), sink_(sink) {}
+  DiffJsonWriter(const DiffView& view, size_t most, TextSink& sink)
+      : view_(view), diff_(view.diff), most_(most), sink_(sink) {}
 
-  void Write() {
+  LeftOut Write() {
     WriteHead();
-    for (const ObjectMatch& each : diff_.objects) WriteMatch(each);
-    for (const FunctionChange& each : diff_.functions) WriteFunction(each);
+    for (const ObjectMatch& each : diff_.objects)
+      if (MayWrite("object")) WriteMatch(each);
+    for (const FunctionChange& each : diff_.functions)
+      if (MayWrite("function")) WriteFunction(each);
     for (const LineChange& each : diff_.lines)
-      if (each.fate != Fate::kBoth || each.times.delta() != 0 || each.instructions.delta() != 0)
-        WriteLine(each);
-    for (const DirectionChange& each : diff_.directions) WriteDirection(each);
+      if (IsChanged(each) && MayWrite("line")) WriteLine(each);
+    for (const DirectionChange& each : diff_.directions)
+      if (MayWrite("direction")) WriteDirection(each);
     for (size_t i = 0; i < view_.limits.size(); ++i) WriteLimit(i);
+    return std::move(left_out_);
   }
 
  private:
+  static bool IsChanged(const LineChange& each) {
+    return each.fate != Fate::kBoth || each.times.delta() != 0 || each.instructions.delta() != 0;
+  }
+  bool MayWrite(const char* type) {
+    if (written_[type]++ < most_) return true;
+    ++left_out_[type];
+    return false;
+  }
+
   // With repeats, the range of each side is there, too.
   std::string Change(const MeasuredChange& change) const {
     return JsonObject([&](JsonLine& line) {
@@ -135,6 +149,10 @@ class DiffJsonWriter {
         line.Null("function");
       else
         line.Text("function", each.function);
+      if (each.text.empty())
+        line.Null("text");
+      else
+        line.Text("text", each.text);
       AddFate(line, each.fate, each.in_all_runs);
       line.Raw("times", Change(each.times)).Raw("instructions", Change(each.instructions));
     });
@@ -172,11 +190,16 @@ class DiffJsonWriter {
 
   const DiffView& view_;
   const RunComparison& diff_;
+  const size_t most_;
   TextSink& sink_;
+  std::map<std::string, size_t> written_;
+  LeftOut left_out_;
 };
 
 }  // namespace
 
-void WriteDiffJson(const DiffView& view, TextSink& sink) { DiffJsonWriter(view, sink).Write(); }
+LeftOut WriteDiffJson(const DiffView& view, TextSink& sink, size_t most) {
+  return DiffJsonWriter(view, most, sink).Write();
+}
 
 }  // namespace flowback::cli

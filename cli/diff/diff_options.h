@@ -21,6 +21,7 @@ struct DiffOptions {
   std::string function;  // the words of patterns.function
   std::vector<std::string> fail_if;
   std::string junit;  // file; empty: none
+  std::string html;   // file; empty: none
   size_t top = 10;
   double min_change = 0.1;  // per cent of all instructions
 

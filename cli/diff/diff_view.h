@@ -2,6 +2,8 @@
 // What the writers of `flowback diff` get.
 #pragma once
 
+#include <cstdint>
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -30,7 +32,11 @@ struct DiffView {
 // Returns the answer in sentences, the largest change first.
 std::vector<std::string> DiffSentences(const DiffView& view);
 void WriteDiffText(const DiffView& view, TextSink& sink);
-void WriteDiffJson(const DiffView& view, TextSink& sink);
+// The number of objects that were not written, by type.
+using LeftOut = std::map<std::string, size_t>;
+// Writes at most so many objects of a type. The largest changes come first.
+LeftOut WriteDiffJson(const DiffView& view, TextSink& sink, size_t most = SIZE_MAX);
+void WriteDiffHtml(const DiffView& view, TextSink& sink);
 void WriteDiffJunit(const DiffView& view, TextSink& sink);
 
 // Returns "+1,234", "-5" or "0".

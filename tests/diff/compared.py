@@ -54,14 +54,15 @@ class Comparing(unittest.TestCase):
         cls.flowback("record", "--engine", "emulate", "-o", path, "--", *command)
         return path
 
-    def diff(self, *words, status=0):
+    @classmethod
+    def diff(cls, *words, status=0):
         """The objects that `diff --json` prints, by type."""
-        done = self.flowback("diff", *words, "--json", status=status)
+        done = cls.flowback("diff", *words, "--json", status=status)
         told = {}
         for line in done.stdout.splitlines():
             each = json.loads(line)
             told.setdefault(each["type"], []).append(each)
-        self.assertEqual(told["diff"][0]["schema"], "flowback.diff/1")
+        assert told["diff"][0]["schema"] == "flowback.diff/1", told["diff"]
         return told
 
 

@@ -45,6 +45,13 @@ void WritePage(const Page& page, TextSink& sink) {
   sink.Commit();
 }
 
+void WriteWithoutScripts(const std::vector<std::string>& sentences, TextSink& sink) {
+  sink.buffer() += "<noscript><main><p>The tables and pictures need scripts.</p>\n<ul>\n";
+  for (const std::string& sentence : sentences) sink.buffer() += "<li>" + Xml(sentence) + "</li>\n";
+  sink.buffer() += "</ul></main></noscript>\n";
+  sink.Commit();
+}
+
 std::string QuotedInScript(std::string_view text) {
   std::string json;
   AppendJsonString(json, text);

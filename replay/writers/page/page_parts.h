@@ -46,6 +46,9 @@ struct Page {
 // Writes the page. It loads nothing from elsewhere, and a browser is asked not to let it.
 void WritePage(const Page& page, TextSink& sink);
 
+// Writes what a reader sees who runs no scripts: the sentences as a list.
+void WriteWithoutScripts(const std::vector<std::string>& sentences, TextSink& sink);
+
 // Returns the text as a string of JSON that may stand in a script: it holds no '<', so that no name
 // can end the element that it lies in.
 std::string QuotedInScript(std::string_view text);

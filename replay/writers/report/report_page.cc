@@ -4,7 +4,6 @@
 #include <string_view>
 
 #include "replay/writers/page/page_parts.h"
-#include "replay/writers/text/xml.h"
 
 namespace flowback {
 
@@ -18,19 +17,6 @@ extern const std::string_view kReportLossesScript;
 extern const std::string_view kReportScript;
 extern const std::string_view kTimelineFlameScript;  // of the timeline's page
 
-namespace {
-
-void WriteReportBody(const ReportPage& page, TextSink& sink) {
-  sink.Write(kReportBody);
-  sink.buffer() += "<noscript><main><p>The tables and pictures need scripts.</p>\n<ul>\n";
-  for (const std::string& sentence : page.sentences)
-    sink.buffer() += "<li>" + Xml(sentence) + "</li>\n";
-  sink.buffer() += "</ul></main></noscript>\n";
-  sink.Commit();
-}
-
-}  // namespace
-
 void WriteReportPage(const ReportPage& page, TextSink& sink) {
   WritePage({.title = page.title,
              .styles = {kCommonStyle, kTipStyle, kClassesStyle, kSharesStyle, kReportStyle},
@@ -38,7 +24,11 @@ void WriteReportPage(const ReportPage& page, TextSink& sink) {
                          kStripScript, kFlameScript, kTimelineFlameScript, kReportElementsScript,
                          kReportTimelineScript, kReportCoverageScript, kReportSectionsScript,
                          kReportLossesScript, kReportScript},
-             .write_body = [&] { WriteReportBody(page, sink); },
+             .write_body =
+                 [&] {
+                   sink.Write(kReportBody);
+                   WriteWithoutScripts(page.sentences, sink);
+                 },
              .write_data = [&] { sink.Write(JsonInScript(page.json)); }},
             sink);
 }
