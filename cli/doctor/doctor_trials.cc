@@ -7,7 +7,6 @@
 #include <linux/perf_event.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -18,9 +17,8 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "base/child_process.h"
 #include "base/descriptor.h"
-
-extern char** environ;
 
 namespace flowback::cli {
 namespace {
@@ -51,34 +49,26 @@ struct Ended {
 };
 
 // Reads the program's standard output to its end; a program that hangs is killed.
-Ended Run(std::vector<std::string> words) {
+Ended Run(const std::vector<std::string>& words) {
   constexpr std::chrono::seconds kLimit(20);
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return {};
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
-  posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-  std::vector<char*> pointers;
-  for (std::string& word : words) pointers.push_back(word.data());
-  pointers.push_back(nullptr);
-  pid_t pid = -1;
-  const int failed = posix_spawn(&pid, pointers[0], &actions, nullptr, pointers.data(), environ);
-  posix_spawn_file_actions_destroy(&actions);
+  // A recorder that gets SIGTERM ends its command, too.
+  const pid_t pid =
+      StartChild(words, {.output = ends[1], .end_signal = SIGTERM, .default_signals = {}});
   close(ends[1]);
   Ended ended;
   const auto limit = std::chrono::steady_clock::now() + kLimit;
   char buffer[4096];
   pollfd wait{ends[0], POLLIN, 0};
-  while (failed == 0 && std::chrono::steady_clock::now() < limit) {
+  while (pid > 0 && std::chrono::steady_clock::now() < limit) {
     if (poll(&wait, 1, 1000) <= 0) continue;
     const ssize_t size = read(ends[0], buffer, sizeof buffer);
     if (size <= 0) break;
     ended.out.append(buffer, static_cast<size_t>(size));
   }
   close(ends[0]);
-  if (failed != 0) return ended;
+  if (pid < 0) return ended;
   if (std::chrono::steady_clock::now() >= limit) kill(pid, SIGKILL);
   waitpid(pid, &ended.status, 0);
   return ended;
@@ -99,7 +89,7 @@ Trial RecordTrue(std::vector<std::string> options) {
   std::vector<std::string> words = {"/proc/self/exe", "record", "--json", "-o", "/dev/null"};
   words.insert(words.end(), options.begin(), options.end());
   words.insert(words.end(), {"--", "/bin/true"});
-  const Ended ended = Run(std::move(words));
+  const Ended ended = Run(words);
   const size_t last = ended.out.find_last_of('\n', ended.out.size() - 2);
   const auto result = nlohmann::json::parse(
       last == std::string::npos ? ended.out : ended.out.substr(last + 1), nullptr, false);

@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -16,6 +15,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/child_process.h"
 #include "base/descriptor.h"
 
 namespace flowback::cli {
@@ -33,27 +33,9 @@ std::chrono::nanoseconds Time(const timeval& time) {
 
 // Standard output and error are thrown away: the user has seen them already.
 Result<pid_t> Start(const std::vector<std::string>& command, int input) {
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO);
-  for (const int descriptor : {STDOUT_FILENO, STDERR_FILENO})
-    posix_spawn_file_actions_addopen(&actions, descriptor, "/dev/null", O_WRONLY, 0);
-  std::vector<char*> words;
-  for (const std::string& word : command) words.push_back(const_cast<char*>(word.c_str()));
-  words.push_back(nullptr);
   // The recorder ignores requests for snapshots that come too late.
-  sigset_t defaults;
-  sigemptyset(&defaults);
-  sigaddset(&defaults, SIGUSR2);
-  posix_spawnattr_t attributes;
-  posix_spawnattr_init(&attributes);
-  posix_spawnattr_setsigdefault(&attributes, &defaults);
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
-  pid_t pid = 0;
-  const int error = posix_spawnp(&pid, words[0], &actions, &attributes, words.data(), environ);
-  posix_spawnattr_destroy(&attributes);
-  posix_spawn_file_actions_destroy(&actions);
-  if (error != 0) return Fail(Failure("can't run " + command[0], error));
+  const pid_t pid = StartChild(command, {.input = input, .default_signals = {SIGUSR2}});
+  if (pid < 0) return Fail(Failure("can't run " + command[0], errno));
   return pid;
 }
 

@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -17,6 +16,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/child_process.h"
 #include "replay/gdb/init_text.h"
 
 namespace flowback::cli {
@@ -63,28 +63,18 @@ Result<GdbProgram> GdbProgram::Start(const std::string& gdb, const GdbFolder& fo
       "-iex", "source " + folder.InitFile(),
       "-ex",  "python flowback_connect(" + PythonText(folder.SocketPath()) + ")"};
   all.insert(all.end(), words.begin(), words.end());
-  std::vector<char*> arguments;
-  for (std::string& word : all) arguments.push_back(word.data());
-  arguments.push_back(nullptr);
-  posix_spawnattr_t attributes;
-  posix_spawnattr_init(&attributes);
-  sigset_t defaults;
-  sigemptyset(&defaults);
-  sigaddset(&defaults, SIGINT);
-  posix_spawnattr_setsigdefault(&attributes, &defaults);
-  sigset_t none;
-  sigemptyset(&none);
-  posix_spawnattr_setsigmask(&attributes, &none);
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
   signal(SIGINT, SIG_IGN);
-  pid_t pid = 0;
-  const int error =
-      posix_spawnp(&pid, arguments[0], nullptr, &attributes, arguments.data(), environ);
-  posix_spawnattr_destroy(&attributes);
-  if (error == ENOENT)
+  constexpr int kInherited = ChildSetup::kInherited;
+  const pid_t pid = StartChild(all, {.input = kInherited,
+                                     .output = kInherited,
+                                     .messages = kInherited,
+                                     .end_signal = SIGTERM,
+                                     .default_signals = {SIGINT},
+                                     .inherits_mask = false});
+  if (pid < 0 && errno == ENOENT)
     return Fail(Error(ErrorCode::kCommandMissing, gdb + " cannot be started")
                     .Remedy("--gdb-server, for a gdb elsewhere"));
-  if (error != 0) return Fail(GdbFailure("cannot start gdb", error));
+  if (pid < 0) return Fail(GdbFailure("cannot start gdb", errno));
   Descriptor ended(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
   if (*ended < 0) {
     const int number = errno;
