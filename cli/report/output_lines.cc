@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <algorithm>
 #include <cstdlib>
 
 namespace flowback::cli {
@@ -20,8 +21,15 @@ void ForEachLine(std::FILE* file, const std::function<void(std::string_view line
 }
 
 std::string TextOf(std::FILE* file, size_t most) {
-  std::string text(most, '\0');
-  text.resize(std::fread(text.data(), 1, most, file));
+  constexpr size_t kFirst = size_t{64} << 10;
+  std::string text;
+  while (text.size() < most) {
+    const size_t before = text.size();
+    text.resize(std::min(most, std::max(2 * before, kFirst)));
+    const size_t size = std::fread(text.data() + before, 1, text.size() - before, file);
+    text.resize(before + size);
+    if (size == 0) break;
+  }
   return text;
 }
 

@@ -12,7 +12,7 @@ namespace flowback::cli {
 
 // Calls `take` with each line of the file, without its end. Lines beyond 16 MB are left out.
 void ForEachLine(std::FILE* file, const std::function<void(std::string_view line)>& take);
-// Returns the file's text up to `most` bytes.
+// Returns the file's text up to `most` bytes. Memory is proportional to the text, not to `most`.
 std::string TextOf(std::FILE* file, size_t most);
 
 }  // namespace flowback::cli

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "cli/report/report_sections.h"
 
+#include <fmt/format.h>
 #include <sys/stat.h>
 
 #include <cstdint>
@@ -37,57 +38,68 @@ struct ArrayLimit {
   size_t most;
 };
 
-// Reads one JSON object and cuts its arrays. Empty if the file holds none.
-std::optional<ReportJson> ReadObject(std::FILE* file, std::span<const ArrayLimit> limits) {
-  const std::string text = TextOf(file, kMostText);
+Error UnreadableAnswer(const char* expected) {
+  return {ErrorCode::kUnreadable,
+          fmt::format("the command's answer cannot be read: it is not {}", expected)};
+}
+
+// Reads one JSON object and cuts its arrays. Errors: kUnreadable.
+Result<ReportJson> ReadObject(std::FILE* file, std::span<const ArrayLimit> limits) {
+  const std::string text = TextOf(file, kMostText + 1);
+  if (text.size() > kMostText)
+    return Fail(
+        Error(ErrorCode::kUnreadable,
+              fmt::format("the command's answer is longer than the {} MB that a report reads",
+                          kMostText >> 20))
+            .Remedy("choose a part of the recording with --time or --tid"));
   ReportJson object = ReportJson::parse(text, nullptr, false);
-  if (!object.is_object()) return std::nullopt;
+  if (!object.is_object()) return Fail(UnreadableAnswer("one JSON object"));
   ReportJson left_out = ReportJson::object();
   for (const ArrayLimit& limit : limits) CutArray(object, limit.key, limit.most, left_out);
   object["left_out"] = std::move(left_out);
   return object;
 }
 
-std::optional<ReportJson> ReadInfo(std::FILE* file) {
+Result<ReportJson> ReadInfo(std::FILE* file) {
   static constexpr ArrayLimit kLimits[] = {
       {"threads", 200},       {"streams", 20}, {"images", 100},  {"ends", 20},
       {"thread_counters", 0}, {"nobody", 20},  {"warnings", 50}, {"remedies", 50}};
-  std::optional<ReportJson> info = ReadObject(file, kLimits);
+  Result<ReportJson> info = ReadObject(file, kLimits);
   if (!info) return info;
   for (const char* key : {"packets", "records", "bundle", "counters"}) info->erase(key);
   return info;
 }
 
-std::optional<ReportJson> ReadSpikes(std::FILE* file) {
+Result<ReportJson> ReadSpikes(std::FILE* file) {
   static constexpr ArrayLimit kLimits[] = {{"causes", 20}, {"outliers", 10}, {"loops", 10}};
-  std::optional<ReportJson> spikes = ReadObject(file, kLimits);
+  Result<ReportJson> spikes = ReadObject(file, kLimits);
   if (!spikes) return spikes;
   for (ReportJson& outlier : (*spikes)["outliers"])
     for (const char* key : {"parts", "parting", "nearest", "rest"}) outlier.erase(key);
   return spikes;
 }
 
-std::optional<ReportJson> ReadLocks(std::FILE* file) {
+Result<ReportJson> ReadLocks(std::FILE* file) {
   static constexpr ArrayLimit kLimits[] = {{"sites", 40},     {"threads", 100},   {"worst", 20},
                                            {"open", 20},      {"loops", 0},       {"locks", 0},
                                            {"deadlocks", 20}, {"shared_lines", 0}};
-  std::optional<ReportJson> locks = ReadObject(file, kLimits);
+  Result<ReportJson> locks = ReadObject(file, kLimits);
   if (!locks) return locks;
   for (ReportJson& site : (*locks)["sites"])
     for (const char* key : {"threads", "locks", "paths"}) site.erase(key);
   return locks;
 }
 
-std::optional<ReportJson> ReadCrash(std::FILE* file) {
+Result<ReportJson> ReadCrash(std::FILE* file) {
   static constexpr ArrayLimit kLimits[] = {{"threads", 0}};
-  std::optional<ReportJson> crash = ReadObject(file, kLimits);
+  Result<ReportJson> crash = ReadObject(file, kLimits);
   if (!crash) return crash;
   for (const char* key : {"core_stack", "operands", "why", "frees", "returned_last"})
     crash->erase(key);
   return crash;
 }
 
-std::optional<ReportJson> ReadText(std::FILE* file) {
+Result<ReportJson> ReadText(std::FILE* file) {
   constexpr size_t kMost = size_t{48} << 10;
   std::string text = TextOf(file, kMost + 1);
   const bool is_cut = text.size() > kMost;
@@ -104,8 +116,17 @@ bool HasDied(const ReportJson& section) {
   return kind != "exited" && kind != "still-running" && kind != "ended";
 }
 
-std::optional<ReportJson> ReadTimeline(std::FILE* file) { return ReadTimelinePage(file, {}); }
-std::optional<ReportJson> ReadCoverageLines(std::FILE* file) { return ReadCoverage(file, {}); }
+Result<ReportJson> ReadTimeline(std::FILE* file) {
+  std::optional<ReportJson> timeline = ReadTimelinePage(file, {});
+  if (!timeline) return Fail(UnreadableAnswer("a page with a timeline"));
+  return *std::move(timeline);
+}
+
+Result<ReportJson> ReadCoverageLines(std::FILE* file) {
+  std::optional<ReportJson> coverage = ReadCoverage(file, {});
+  if (!coverage) return Fail(UnreadableAnswer("lines of JSON with a coverage"));
+  return *std::move(coverage);
+}
 
 // Returns when the file was written, in seconds since 1970; null if it is not known.
 ReportJson DateOf(const std::string& input) {
@@ -114,10 +135,24 @@ ReportJson DateOf(const std::string& input) {
   return about.st_mtim.tv_sec;
 }
 
-ReportJson MessagesJson(const std::vector<AnalysisMessage>& messages) {
+ReportJson MessageJson(const AnalysisMessage& message) {
+  return {{"text", message.text}, {"remedies", message.remedies}};
+}
+
+AnalysisMessage MessageOf(const Error& error) {
+  AnalysisMessage message{error.message(), {}};
+  if (!error.remedy().empty()) message.remedies.push_back(error.remedy());
+  return message;
+}
+
+ReportJson MessagesJson(const AnalysisAnswer& answer, const char* name) {
   ReportJson json = ReportJson::array();
-  for (const AnalysisMessage& message : messages)
-    json.push_back({{"text", message.text}, {"remedies", message.remedies}});
+  for (const AnalysisMessage& message : answer.messages) json.push_back(MessageJson(message));
+  if (answer.left_out_messages > 0)
+    json.push_back(
+        MessageJson({fmt::format("the report leaves out {} further messages and remedies of {}",
+                                 answer.left_out_messages, name),
+                     {}}));
   return json;
 }
 
@@ -128,7 +163,7 @@ struct ReportSections::Analysis {
   const char* name;                // of the section
   std::vector<std::string> words;  // the command, ahead of its input
   std::vector<std::string> more;   // what stands behind the input
-  std::optional<ReportJson> (*read)(std::FILE*);
+  Result<ReportJson> (*read)(std::FILE*);
   std::vector<std::vector<std::string>>
       shown;  // what stands there in the commands that the page shows
 };
@@ -155,20 +190,17 @@ Result<ReportJson> ReportSections::Section(const Analysis& analysis, const std::
     commands.push_back(CommandText(Words(shown, input)));
   }
   section["commands"] = std::move(commands);
-  std::optional<ReportJson> data;
-  AnalysisMessage why;
   if (answer->has_result()) {
-    data = analysis.read(answer->output.get());
-    why.text = "the answer is too long for a report: choose a part of the recording with --time";
+    Result<ReportJson> data = analysis.read(answer->output.get());
+    if (data)
+      section["data"] = *std::move(data);
+    else
+      section["error"] = MessageJson(MessageOf(data.error()));
   } else {
-    why = answer->WhyNone();
+    section["error"] = MessageJson(answer->WhyNone());
     if (!answer->messages.empty()) answer->messages.pop_back();
   }
-  section["messages"] = MessagesJson(answer->messages);
-  if (data)
-    section["data"] = *std::move(data);
-  else
-    section["error"] = {{"text", why.text}, {"remedies", why.remedies}};
+  section["messages"] = MessagesJson(*answer, analysis.name);
   return section;
 }
 

@@ -86,25 +86,32 @@ ReportNumbers Coarser(const ReportNumbers& strip, size_t kinds, size_t most) {
   return sums;
 }
 
-// Shares the spans among `columns` equal parts of the `whole` time.
-ReportNumbers StripOf(const ReportJson& spans, size_t kinds, size_t columns, double whole) {
+// Returns where each of `columns` nearly equal parts of the `whole` begins, and the end.
+ReportNumbers EqualParts(int64_t whole, size_t columns) {
+  const auto many = static_cast<int64_t>(columns);
+  ReportNumbers bounds;
+  for (int64_t i = 0; i <= many; ++i) bounds.push_back(whole / many * i + whole % many * i / many);
+  return bounds;
+}
+
+// Shares the spans among `columns` nearly equal parts of the `whole` time. The sums are exact: each
+// tick of a span is in one column. What begins after the whole is in the last column.
+ReportNumbers StripOf(const ReportJson& spans, size_t kinds, size_t columns, int64_t whole) {
   const ReportNumbers begin = NumbersOf(spans["begin"]);
   const ReportNumbers length = NumbersOf(spans["length"]);
   const ReportNumbers kind = NumbersOf(spans["kind"]);
-  std::vector<double> sums(columns * kinds);
-  const double width = whole / static_cast<double>(columns);
+  const ReportNumbers bounds = EqualParts(whole, columns);
+  ReportNumbers strip(columns * kinds);
   for (size_t i = 0; i < begin.size() && i < length.size() && i < kind.size(); ++i) {
-    const double end = static_cast<double>(begin[i] + length[i]);
-    for (double at = static_cast<double>(begin[i]); at < end;) {
-      const auto column = std::min(static_cast<size_t>(at / width), columns - 1);
-      const double next = std::min(end, static_cast<double>(column + 1) * width);
-      sums[column * kinds + static_cast<size_t>(kind[i]) % kinds] += next - at;
-      if (next <= at) break;
+    const int64_t end = begin[i] + length[i];
+    const auto after = std::upper_bound(bounds.begin() + 1, bounds.end() - 1, begin[i]);
+    auto column = static_cast<size_t>(after - bounds.begin()) - 1;
+    for (int64_t at = begin[i]; at < end; ++column) {
+      const int64_t next = column + 1 < columns ? std::min(end, bounds[column + 1]) : end;
+      strip[column * kinds + static_cast<size_t>(kind[i]) % kinds] += next - at;
       at = next;
     }
   }
-  ReportNumbers strip;
-  for (const double sum : sums) strip.push_back(static_cast<int64_t>(sum + 0.5));
   return strip;
 }
 
@@ -144,7 +151,8 @@ class Cutter {
     ReportJson& threads = data["threads"];
     if (threads.size() > room_.threads)
       threads.erase(threads.begin() + static_cast<std::ptrdiff_t>(room_.threads), threads.end());
-    const double whole = std::max(data.value("end", 0.0) - data.value("begin", 0.0), 1.0);
+    const int64_t whole =
+        std::max<int64_t>(data.value("end", int64_t{0}) - data.value("begin", int64_t{0}), 1);
     const size_t many = std::max<size_t>(threads.size(), 1);
     const size_t columns = many > 8 ? room_.columns / 2 : room_.columns;
     for (ReportJson& thread : threads) {

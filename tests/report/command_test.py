@@ -4,13 +4,53 @@
 
 import json
 import os
+import shlex
+import signal
+import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 import reported
 
 FLOWBACK, PROJECT = sys.argv[1:3]
+
+
+def kill(pid):
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+
+
+def state_of(pid):
+    """The letter that the kernel has for a process's state; None: there is no such process."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
+            return file.read().rpartition(") ")[2][0]
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+
+
+def stopped_child_of(process):
+    """A command that the report runs, stopped in its work."""
+    while process.poll() is None:
+        with open(f"/proc/{process.pid}/task/{process.pid}/children", encoding="utf-8") as file:
+            children = [int(word) for word in file.read().split()]
+        for child in children:
+            try:
+                with open(f"/proc/{child}/cmdline", "rb") as file:
+                    if file.read().split(b"\0")[1:2] in ([], [b"report"]):
+                        continue  # it has ended, or is not yet the command
+                os.kill(child, signal.SIGSTOP)
+            except (FileNotFoundError, ProcessLookupError):
+                continue
+            while state_of(child) not in ("T", "Z", None):
+                time.sleep(0.001)
+            if state_of(child) == "T":
+                return child
+    raise AssertionError("no child was met")
 
 
 class Command(unittest.TestCase):
@@ -105,6 +145,17 @@ class Command(unittest.TestCase):
             shown = answers[name]["commands"]
             self.assertTrue(shown[0].startswith(f"flowback {name} "), shown)
             self.assertIn("'\\''s mine.data'", shown[0])
+        folder = self.path("run")
+        os.mkdir(folder)
+        for name, answer in answers.items():
+            for command in answer["commands"]:
+                words = shlex.split(command)
+                self.assertEqual(words[0], "flowback")
+                done = self.reports.run(*words[1:], cwd=folder)
+                self.assertEqual(done.returncode, answer["status"], (command, done.stderr))
+                if "--json" in words and "data" in answer:
+                    json.loads(done.stdout.splitlines()[0] if name == "coverage" else done.stdout)
+        self.assertLessEqual({"timeline.html", "locks.html", "coverage.html"}, set(os.listdir(folder)))
 
     def test_branch_stacks_that_are_one_flow(self):
         self.check_numbers("branches-stacks")
@@ -139,6 +190,29 @@ class Command(unittest.TestCase):
         answers = self.answers(recording, "--tid", tid)
         self.assertEqual([thread["tid"] for thread in answers["info"]["data"]["threads"]], [int(tid)])
         self.assertIn(f"--tid={tid}", answers["info"]["commands"][0])
+
+    def check_that_children_end(self, number):
+        """A killed report leaves no command running, not even one that has stopped."""
+        with open(self.path("killed.html"), "wb") as page:
+            # A shell may have started this test with signals ignored.
+            report = subprocess.Popen([FLOWBACK, "report", self.reports.recording("changes"), "--no-cache"], stdout=page,
+                                      preexec_fn=lambda: signal.signal(number, signal.SIG_DFL) if number != signal.SIGKILL else None)
+        self.addCleanup(report.wait)
+        self.addCleanup(report.kill)
+        child = stopped_child_of(report)
+        self.addCleanup(kill, child)
+        report.send_signal(number)
+        self.assertEqual(report.wait(timeout=60), -number)
+        for _ in range(1000):
+            if state_of(child) in (None, "Z"):
+                return
+            time.sleep(0.01)
+        self.fail(f"the child lives on after signal {number}")
+
+    def test_a_killed_report_leaves_no_child(self):
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGKILL):
+            with self.subTest(number):
+                self.check_that_children_end(number)
 
     def test_several_recordings(self):
         names = [self.reports.recording(name) for name in ("branches", "changes")]

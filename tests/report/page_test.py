@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """page_test.py FLOWBACK PROJECT [FOLDER]: the report in a real browser. With FOLDER pictures of it are left there."""
 
+import json
 import os
 import sys
 import unittest
@@ -173,6 +174,25 @@ class ReportPage(browser.PageTest):
         self.assertEqual(self.ask("document.querySelectorAll('.recording').length"), 2)
         self.assertEqual(self.ask("new Set([...document.querySelectorAll('[id]')].map(({id}) => id)).size"),
                          self.ask("document.querySelectorAll('[id]').length"))
+
+    def test_what_was_lost_is_not_known_without_info(self):
+        info = self.answers["info"]
+        error = {**{key: info[key] for key in ("name", "status", "seconds", "commands", "messages")},
+                 "error": {"text": "info was ended by signal 9", "remedies": []}}
+        coverage = {**self.answers["coverage"], "messages": [{"text": "a file is missing", "remedies": ["find it"]}]}
+        others = [each for name, each in self.answers.items() if name not in ("info", "coverage")]
+        data = {**self.data, "recordings": [{**self.data["recordings"][0], "sections": [error, coverage, *others]}]}
+        path = os.path.join(self.folder.name, "no-info.html")
+        with open(self.page, encoding="utf-8") as file:
+            head, _, rest = file.read().partition(reported.HEAD)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(head + reported.HEAD + json.dumps(data).replace("<", "\\u003c") + rest[rest.index("</script>"):])
+        self.open(path)
+        text = self.text("losses")
+        for words in ("What was lost is not known", "info was ended by signal 9", "a file is missing", "Remedy: find it"):
+            self.assertIn(words, text)
+        self.assertIn("not known", self.ask("document.querySelector('.facts .bad').innerText"))
+        self.assertIn("executed", self.text("coverage"))
 
     def test_a_recording_of_losses_alone(self):
         self.open(self.bare)

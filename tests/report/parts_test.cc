@@ -9,8 +9,11 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "cli/report/analysis_run.h"
 #include "cli/report/coverage_part.h"
+#include "cli/report/output_lines.h"
 #include "cli/report/timeline_part.h"
 
 namespace flowback::cli {
@@ -140,6 +143,74 @@ TEST(ReportParts, SpansBecomeColumnsOfTheSameTime) {
   for (size_t i = 0; i < strip.size(); ++i) times[i % 6] += strip[i].get<int64_t>();
   EXPECT_NEAR(static_cast<double>(times[0]), 100'000, 500);
   EXPECT_NEAR(static_cast<double>(times[1]), 100'000, 500);
+}
+
+// A thread whose spans fill `whole` ticks, with ends at and beside the columns' bounds.
+Json SpansOf(int64_t whole) {
+  Json spans;
+  int64_t at = 0;
+  for (size_t i = 0; at < whole; ++i) {
+    const int64_t bound = (at / (whole / 500) + 1) * (whole / 500);
+    const int64_t end = i % 4 == 3 ? whole : bound + static_cast<int64_t>(i % 3) - 1;
+    const int64_t length = std::min(std::clamp<int64_t>(end - at, 1, whole / 2000), whole - at);
+    spans["begin"].push_back(at);
+    spans["length"].push_back(length);
+    spans["kind"].push_back(i % 6);
+    at += length;
+  }
+  return spans;
+}
+
+TEST(ReportParts, ColumnsHoldEachTickOfTheSpans) {
+  for (const int64_t whole : {9'168'024'629, 9'168'024'628, 9'168'024'630, 9'007'199'254'740'993}) {
+    Json data = LargeTimeline(1, 10, 100);
+    data["begin"] = 1'700'000'000'000'000'001;
+    data["end"] = 1'700'000'000'000'000'001 + whole;
+    const Json& spans = data["threads"][0]["spans"] = SpansOf(whole);
+    int64_t expected[6] = {}, shown[6] = {};
+    for (size_t i = 0; i < spans["kind"].size(); ++i)
+      expected[spans["kind"][i].get<size_t>()] += spans["length"][i].get<int64_t>();
+    const std::optional<Json> cut = ReadTimelinePage(FileWith(PageWith(data)).get(), {});
+    ASSERT_TRUE(cut);
+    const Json& strip = (*cut)["threads"][0]["strip"];
+    for (size_t i = 0; i < strip.size(); ++i) shown[i % 6] += strip[i].get<int64_t>();
+    for (size_t i = 0; i < 6; ++i) EXPECT_EQ(shown[i], expected[i]) << whole << ", kind " << i;
+    // No column holds more than its width.
+    for (size_t i = 0; i + 6 <= strip.size(); i += 6) {
+      int64_t sum = 0;
+      for (size_t kind = 0; kind < 6; ++kind) sum += strip[i + kind].get<int64_t>();
+      EXPECT_LE(sum, whole / 500 + 1) << whole << ", column " << i / 6;
+    }
+  }
+}
+
+TEST(ReportParts, TextNeedsNoMoreMemoryThanItHas) {
+  const std::string text(100'000, 'x');
+  EXPECT_EQ(TextOf(FileWith(text).get(), size_t{1} << 50), text);
+  EXPECT_EQ(TextOf(FileWith(text).get(), 99'999), text.substr(1));
+  EXPECT_EQ(TextOf(FileWith("").get(), 10), "");
+}
+
+TEST(ReportParts, MessagesThatAreLeftOutAreCounted) {
+  std::string said =
+      "flowback: a\n  try: b\n  try: c\n\nplain\nflowback: " + std::string(2000, 'y') + "\n";
+  AnalysisAnswer answer;
+  ReadMessages(FileWith(said).get(), answer);
+  ASSERT_EQ(answer.messages.size(), 3u);
+  EXPECT_EQ(answer.messages[0].text, "a");
+  EXPECT_EQ(answer.messages[0].remedies, (std::vector<std::string>{"b", "c"}));
+  EXPECT_EQ(answer.messages[1].text, "plain");
+  EXPECT_EQ(answer.messages[2].text, std::string(1000, 'y') + "...");
+  EXPECT_EQ(answer.left_out_messages, 0u);
+
+  for (size_t i = 0; i < 250; ++i) said += "flowback: " + std::to_string(i) + "\n";
+  for (size_t i = 0; i < 10; ++i) said += "  try: " + std::to_string(i) + "\n";
+  AnalysisAnswer many;
+  ReadMessages(FileWith(said).get(), many);
+  EXPECT_EQ(many.messages.size(), 200u);
+  EXPECT_EQ(many.messages.back().text, "249");
+  EXPECT_EQ(many.messages.back().remedies.size(), 8u);
+  EXPECT_EQ(many.left_out_messages, 53u + 2);
 }
 
 TEST(ReportParts, OtherTextIsNoTimeline) {

@@ -19,10 +19,10 @@ class Reports:
     def recording(self, name):
         return f"{self.project}/tests/recordings/{name}.data"
 
-    def run(self, *words):
+    def run(self, *words, cwd=None):
         environment = {**os.environ, "FLOWBACK_CACHE": f"{self.folder}/cache", "COLUMNS": "120"}
         return subprocess.run([self.program, *words], capture_output=True, check=False, timeout=100, env=environment,
-                              stdin=subprocess.DEVNULL, encoding="utf-8", errors="surrogateescape")
+                              stdin=subprocess.DEVNULL, cwd=cwd, encoding="utf-8", errors="surrogateescape")
 
     def copy(self, name, to, images=True):
         """Copies a recording, with its files of code or without."""

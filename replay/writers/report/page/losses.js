@@ -23,8 +23,16 @@ function timesTable({ threads, time }) {
     ['losses', (thread) => count(thread.losses), 'l']], known.slice(0, 30), (thread) => `${thread.comm} ${thread.tid}`)];
 }
 
+// Without `info` the losses are not known, but the other commands' messages are.
 function lossesSection(answers) {
-  const { data, commands } = answers.info;
+  const elements = !answers.info || answers.info.error ? unknownLosses(answers.info) : knownLosses(answers.info);
+  const said = messagesOf(answers);
+  if (said.length) elements.push(make('h3', {}, 'Messages of the analyses'), said.map((each) => message(each)));
+  return elements;
+}
+const unknownLosses = (info) => [make('p', { class: 'unknown' }, 'What was lost is not known, because the command info has no answer.'),
+  info ? noAnswer(info) : null];
+function knownLosses({ data, commands }) {
   const elements = [];
   const bytes = sum(data.streams, (stream) => stream.bytes), lost = sum(data.streams, (stream) => stream.bytes_lost);
   elements.push(make('p', {}, `Of ${count(bytes)} ${data.unit} of trace, ${count(sum(data.streams, (s) => s.bytes_decoded))} were decoded, `
@@ -41,8 +49,6 @@ function lossesSection(answers) {
       ['', (image) => image.verification, 'l'],
       ['file', (image) => nameAndPlace(image.path, image.problem), 'l w']], images, (image) => image.path));
   elements.push(timesTable(data));
-  const said = messagesOf(answers);
-  if (said.length) elements.push(make('h3', {}, 'Messages of the analyses'), said.map((each) => message(each)));
   elements.push(leftOut([[data.left_out.images, 'files'], [data.left_out.threads, 'threads']], commands[1]));
   return elements;
 }

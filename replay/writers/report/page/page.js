@@ -11,14 +11,15 @@ const SECTIONS = [
     sentences: ({ crash }) => firstOf(crash, ({ sentence }) => sentence) },
   { name: 'coverage', title: 'Coverage', of: 'coverage', make: (answers) => coverageElements(answers.coverage.data, answers.coverage.commands[0]),
     sentences: ({ coverage }) => firstOf(coverage, ({ sentences }) => sentences[0]) },
-  { name: 'losses', title: 'Losses and limits', of: 'info', make: lossesSection, sentences: null },
+  { name: 'losses', title: 'Losses and limits', of: 'info', make: lossesSection, sentences: null, always: true },
 ];
 const contents = document.getElementById('contents'), main = document.getElementById('main');
 
 function sectionElement(section, answers, id) {
   const answer = answers[section.of];
   let elements;
-  if (!answer) elements = [make('p', { class: 'none' }, 'This analysis did not run.')];
+  if (section.always) elements = section.make(answers);
+  else if (!answer) elements = [make('p', { class: 'none' }, 'This analysis did not run.')];
   else if (answer.error) elements = [noAnswer(answer)];
   else elements = section.make(answers);
   return make('section', { id, 'aria-label': section.title }, make('h2', {}, section.title), elements.flat(3),

@@ -8,6 +8,7 @@ function factsOf({ info, timeline }, date) {
   const facts = [];
   const add = (name, value, more, look) => { if (value) facts.push([name, value, more, look]); };
   if (info && info.data) addFactsOfInfo(info.data, add);
+  else add('lost', 'not known', '', 'bad');
   if (timeline && timeline.data && timeline.data.functions) {
     const { functions, left_out } = timeline.data;
     add('functions that executed', count(functions.length + left_out.functions));
