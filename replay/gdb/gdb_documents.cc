@@ -7,26 +7,10 @@
 #include <utility>
 #include <vector>
 
-#include "replay/writers/text/printable.h"
+#include "replay/writers/text/xml.h"
 
 namespace flowback::gdb {
 namespace {
-
-// A byte that is no UTF-8 would make the whole document one that gdb cannot read.
-std::string XmlText(std::string_view text) {
-  std::string out;
-  for (const char c : PrintableProse(text)) {
-    if (c == '&')
-      out += "&amp;";
-    else if (c == '<')
-      out += "&lt;";
-    else if (c == '"')
-      out += "&quot;";
-    else
-      out += c;
-  }
-  return out;
-}
 
 std::string_view NameOfFile(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
@@ -50,7 +34,7 @@ std::string ThreadList(const MachineView& view, const std::function<std::string(
   for (size_t thread = 0; thread < view.machine().size(); ++thread) {
     const MachineThread at = view.machine().At(thread);
     text += fmt::format("<thread id=\"{}\" name=\"{}\">{}</thread>\n", id(thread),
-                        XmlText(view.NameOf(thread, at)), XmlText(ThreadStateText(view, thread)));
+                        XmlProse(view.NameOf(thread, at)), XmlProse(ThreadStateText(view, thread)));
   }
   return text + "</threads>\n";
 }
@@ -67,7 +51,7 @@ std::string LibraryList(const MachineView& view) {
       continue;
     text += fmt::format(
         "<library name=\"{}\" lm=\"{:#x}\" l_addr=\"{:#x}\" l_ld=\"{:#x}\" lmid=\"0x1\"/>\n",
-        XmlText(view.session().RecordedPath(image.file)), number, image.bias,
+        XmlProse(view.session().RecordedPath(image.file)), number, image.bias,
         image.layout->dynamic == 0 ? 0 : image.bias + image.layout->dynamic);
   }
   return text + "</library-list-svr4>\n";

@@ -311,5 +311,17 @@ TEST(LockChanges, TheSameRecordingIsTheSame) {
   EXPECT_TRUE(sentences.front().starts_with("Waiting is about the same")) << sentences.front();
 }
 
+// A name is escaped once, in each of the places that show it.
+TEST(LockInstances, NamesAreEscapedOnce) {
+  MadeReport made(1);
+  LockInstance lock;
+  lock.file = "/bin/srv";
+  lock.symbol = "odd\\name\xff";
+  made.report.instances.push_back(lock);
+  EXPECT_EQ(InstanceName(made.View(), 0), R"(odd\\name\xff)");
+  made.report.instances[0].symbol_offset = 16;
+  EXPECT_EQ(InstanceName(made.View(), 0), R"(odd\\name\xff+0x10)");
+}
+
 }  // namespace
 }  // namespace flowback::test

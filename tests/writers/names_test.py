@@ -31,10 +31,12 @@ __attribute__((noinline)) int longest(int n) { __asm__ volatile(""); return n + 
 __attribute__((noinline)) int longer(int n) { __asm__ volatile(""); return n + 4; }
 int main(void) { return quoted(1) + no_utf8(2) + longest(3) + longer(4) == 20 ? 0 : 1; }
 """
+# Bytes that are not UTF-8, U+FFFE, U+FFFF and a surrogate: XML holds none of them.
+NO_TEXT = b"bad\xff\xfe\xef\xbf\xbe\xef\xbf\xbf\xed\xa0\x80"
 # A symbol's name is cut at 16 KiB already; escaped, it may still be longer than the limit.
-NAMES = {"quoted": b"we\"ird\n'name'<&>,;\\", "no_utf8": b"bad\xff\xfe", "longest": b"std::map<" + b"int, " * 12288,
+NAMES = {"quoted": b"we\"ird\n'name'<&>,;\\", "no_utf8": NO_TEXT, "longest": b"std::map<" + b"int, " * 12288,
          "longer": b"longer" + b"\xfe" * 12000}
-SHOWN = {"we\"ird\\n'name'<&>,;\\\\", "bad\\xff\\xfe"}
+SHOWN = {"we\"ird\\n'name'<&>,;\\\\", r"bad\xff\xfe\ufffe\uffff\xed\xa0\x80"}
 LIMIT = 32 * 1024
 
 
@@ -45,7 +47,7 @@ class Names(unittest.TestCase):
         cls.addClassCleanup(shutil.rmtree, cls.folder)
         with open(os.path.join(cls.folder, "odd.c"), "w", encoding="utf-8") as file:
             file.write(SOURCE)
-        words = [CC, "-O1", "-c", "odd.c"]
+        words = [CC, "-g", "-O1", "-c", "odd.c"]
         run(words, cls.folder)
         renames = [b"--redefine-sym=" + old.encode() + b"=" + new for old, new in NAMES.items()]
         subprocess.run([b"objcopy", *renames, b"odd.o"], cwd=cls.folder, check=True)
@@ -107,6 +109,18 @@ class Names(unittest.TestCase):
         database = sqlite3.connect(os.path.join(self.folder, "out"))
         self.addCleanup(database.close)
         self.holds(name for (name,) in database.execute("SELECT name FROM symbols"))
+
+    def test_markup_of_other_commands(self):
+        limit = b"calls(" + NO_TEXT + b") > 0"
+        for words, tag in [(["timeline", "--function", "bad*", "--svg", "out.svg", "odd.data"], "text"),
+                           (["coverage", "--include", "*odd.c", "--format", "cobertura", "-o", "out.xml", "odd.data"],
+                            "method"),
+                           (["diff", "odd.data", "odd.data", "--fail-if", limit, "--junit", "out.junit"], "testcase")]:
+            run([FLOWBACK, *words], self.folder, status=None)
+            path = next(word for word in words if isinstance(word, str) and word.startswith("out."))
+            elements = ElementTree.parse(os.path.join(self.folder, path)).iter()
+            texts = [(each.tag.split("}")[-1], (each.text or "") + each.get("name", "")) for each in elements]
+            self.assertTrue([text for name, text in texts if name == tag and r"\ufffe\uffff\xed\xa0\x80" in text], texts)
 
 
 if __name__ == "__main__":

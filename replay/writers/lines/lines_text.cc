@@ -73,7 +73,7 @@ class LinesTable {
     std::vector<std::string> places;
     size_t widest = 4;
     for (size_t i = 0; i < shown; ++i) {
-      places.push_back(NameWords(PlaceOf(lines_[i]), 40));
+      places.push_back(CutWords(PlaceOf(lines_[i]), 40));
       widest = std::max(widest, ColumnsOf(places.back()));
     }
     sink_.buffer() += fmt::format("\n{:>7} {:>16}  {:<{}}  {}\n", "share", "instructions", "line",
@@ -93,7 +93,7 @@ class LinesTable {
                     GroupedDigits(line.instructions), place,
                     std::string(widest - std::min(widest, ColumnsOf(place)), ' '));
     const size_t left = std::max(view_.width, ColumnsOf(row) + kLeastName) - ColumnsOf(row);
-    row += NameWords(text.empty() ? OwnerOf(line) : std::string(text), left);
+    row += CutWords(text.empty() ? OwnerOf(line) : Printable(text), left);
     sink_.buffer() += row + '\n';
   }
 

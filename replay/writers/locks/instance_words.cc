@@ -11,14 +11,13 @@
 namespace flowback {
 
 std::string InstanceName(const LocksView& view, uint32_t number) {
-  constexpr size_t kMostBytes = 200;
   const LockInstance& lock = view.report->instances[number];
   if (lock.file.empty()) return fmt::format("{:#x}", lock.address);
   if (lock.symbol.empty()) {
     const std::string file = lock.file.substr(lock.file.rfind('/') + 1);
     return fmt::format("{}+{:#x}", Printable(file), lock.place);
   }
-  const std::string symbol = Printable(ShortName(lock.symbol)).substr(0, kMostBytes);
+  const std::string symbol = ShortName(lock.symbol);
   return lock.symbol_offset == 0 ? symbol : fmt::format("{}+{:#x}", symbol, lock.symbol_offset);
 }
 

@@ -120,7 +120,7 @@ class PictureWriter {
   // In each column the kinds lie one above the other, as much of it as was theirs.
   void WriteLane(const LockLane& lane, double y) {
     out() += fmt::format("<text x=\"6\" y=\"{:.1f}\">{}</text>\n", y + 11,
-                         InMarkup(NameWords(ThreadWords(view_, lane.thread), 24)));
+                         InMarkup(CutWords(ThreadWords(view_, lane.thread), 24)));
     const double wide = (kWide - kLeft - 10) / static_cast<double>(lane.columns.size());
     std::string paths[kLaneKinds];
     for (size_t i = 0; i < lane.columns.size(); ++i) {

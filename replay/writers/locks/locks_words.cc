@@ -45,6 +45,13 @@ CodeWords PlaceWords(const LocksView& view, const AddressSpace* space, uint64_t 
   return WordsOf(view.names, space, ip);
 }
 
+// Returns the name of the function as it is recorded, or "" if no symbol covers the address.
+std::string SymbolAt(const LocksView& view, const AddressSpace* space, uint64_t ip) {
+  if (space == nullptr || view.names.symbolizer == nullptr) return {};
+  const auto symbol = view.names.symbolizer->Find(*space, ip);
+  return symbol ? std::string(symbol->function) : std::string();
+}
+
 // Appends the functions that are inlined around the call, the innermost first, and `function`.
 void AppendFrames(const LocksView& view, const AddressSpace* space, uint64_t call,
                   const std::string& function, std::vector<LockCaller>& callers) {
@@ -194,7 +201,7 @@ std::vector<LockCaller> CallersOf(const LocksView& view, const LockSite& site, u
     at = node.parent;
     const bool has_caller = at != PathTree::kRoot && nodes[at].kind == PathKind::kCall;
     const std::string function = has_caller ? FunctionName(report, nodes[at].function)
-                                            : PlaceWords(view, node.space, node.site).function;
+                                            : SymbolAt(view, node.space, node.site);
     if (function.empty() && !has_caller) break;
     AppendFrames(view, node.space, node.site, function, callers);
   }

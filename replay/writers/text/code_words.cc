@@ -14,14 +14,29 @@ namespace {
 constexpr size_t kMostName = 80;   // columns for a function's name
 constexpr size_t kShortName = 48;  // a longer one loses what stands in brackets
 
-// Replaces what stands between the outermost pairs of two brackets by dots.
+// Returns how many bytes stand between a bracket, which `name` follows, and the one that closes it.
+size_t LengthInside(std::string_view name, char open, char close) {
+  size_t depth = 1;
+  for (size_t i = 0; i < name.size(); ++i) {
+    if (name[i] == open) ++depth;
+    if (name[i] == close && --depth == 0) return i;
+  }
+  return name.size();
+}
+
+// Replaces what stands between the outermost pairs of two brackets by dots. What stands between the
+// brackets of "operator()" and of "(anonymous namespace)" is no parameter, and stays.
 std::string WithoutInside(std::string_view name, char open, char close) {
   std::string text;
-  size_t depth = 0;
-  for (const char c : name) {
-    if (c == close && depth != 0) --depth;
-    if (depth == 0) text += c;
-    if (c == open && depth++ == 0) text += "...";
+  while (!name.empty()) {
+    text += name.front();
+    const bool opens = name.front() == open;
+    name.remove_prefix(1);
+    if (!opens) continue;
+    const size_t length = LengthInside(name, open, close);
+    const std::string_view inside = name.substr(0, length);
+    text += inside.empty() || inside == "anonymous namespace" ? inside : "...";
+    name.remove_prefix(length);
   }
   return text;
 }

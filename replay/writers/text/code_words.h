@@ -38,8 +38,9 @@ struct CodeWords {
 };
 CodeWords WordsOf(const NameSources& names, const AddressSpace* space, uint64_t ip);
 
-// Returns a function's name as sentences have it: a long one loses its template arguments and
-// parameters.
+// Returns a function's name as sentences have it, printable (printable.h) and of 80 columns at
+// most: a name of more than 48 bytes has "..." in place of its template arguments and, if it is
+// still longer, of its parameters. "(anonymous namespace)" stays.
 std::string ShortName(std::string_view name);
 
 // Returns the index of the innermost frame whose source is not one of the system's headers, from

@@ -21,20 +21,6 @@ bool IsCharacter(uint32_t code, uint32_t length) {
   return code >= kLeast[length] && code <= 0x10ffff && (code < 0xd800 || code > 0xdfff);
 }
 
-void AppendUnit(std::string& out, const TextUnit& unit) {
-  auto to = std::back_inserter(out);
-  if (unit.code == '\n')
-    out += "\\n";
-  else if (unit.code == '\r')
-    out += "\\r";
-  else if (unit.code == '\t')
-    out += "\\t";
-  else if (unit.valid && unit.code >= 0x80)
-    fmt::format_to(to, "\\u{:04x}", unit.code);
-  else
-    fmt::format_to(to, "\\x{:02x}", unit.code);
-}
-
 }  // namespace
 
 TextUnit FirstUnit(std::string_view text) {
@@ -54,9 +40,24 @@ TextUnit FirstUnit(std::string_view text) {
 
 bool IsControl(uint32_t code) {
   if (code < 0xa0) return code < 0x20 || code >= 0x7f;
-  // Marks, embeddings, overrides and isolates of direction, and the separators.
-  return code == 0x61c || code == 0x200e || code == 0x200f || (code >= 0x2028 && code <= 0x202e) ||
-         (code >= 0x2066 && code <= 0x2069);
+  // Marks, embeddings, overrides and isolates of direction, the separators, and two numbers that
+  // are no characters, which no document of XML may hold.
+  return code == 0xfffe || code == 0xffff || code == 0x61c || code == 0x200e || code == 0x200f ||
+         (code >= 0x2028 && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069);
+}
+
+void AppendUnit(std::string& out, const TextUnit& unit) {
+  auto to = std::back_inserter(out);
+  if (unit.code == '\n')
+    out += "\\n";
+  else if (unit.code == '\r')
+    out += "\\r";
+  else if (unit.code == '\t')
+    out += "\\t";
+  else if (unit.valid && unit.code >= 0x80)
+    fmt::format_to(to, "\\u{:04x}", unit.code);
+  else
+    fmt::format_to(to, "\\x{:02x}", unit.code);
 }
 
 void AppendEscaped(std::string& out, std::string_view text, Backslash backslash) {

@@ -7,8 +7,9 @@
 //
 //   \n \r \t           these three
 //   \xHH               another control character (below 0x20, 0x7f), or a byte that is no UTF-8
-//   \uHHHH             a control character U+0080 to U+009F, a line or paragraph separator, or one
-//                      that turns the direction of writing (bidi)
+//   \uHHHH             a control character U+0080 to U+009F, a line or paragraph separator, one
+//   that
+//                      turns the direction of writing (bidi), or U+FFFE and U+FFFF, which XML lacks
 //   \\                 a backslash: what is printed tells exactly which bytes there were
 //
 // All else stays as it is.
@@ -37,6 +38,8 @@ TextUnit FirstUnit(std::string_view text);
 // True of characters that no text of a listing holds as they are. `code` of a valid unit.
 bool IsControl(uint32_t code);
 
+// Appends a unit as the table above writes it.
+void AppendUnit(std::string& out, const TextUnit& unit);
 void AppendEscaped(std::string& out, std::string_view text, Backslash backslash);
 
 // Whether all eight bytes are printable ASCII characters, and none a backslash. Where none has its

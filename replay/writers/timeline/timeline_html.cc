@@ -208,7 +208,7 @@ class PageWriter {
     const LockReport& report = *view_.waits->report;
     Array("sites", report.sites.size(), [&](size_t i) {
       return QuotedInScript(
-          NameWords(WordsOf(*view_.waits, report.sites[i]).Short(), kMostNameColumns));
+          CutWords(WordsOf(*view_.waits, report.sites[i]).Short(), kMostNameColumns));
     });
     out() += ",\n";
   }

@@ -95,7 +95,7 @@ class StripPainter {
 
  private:
   void AppendName(std::string name, std::string& out) const {
-    name = NameWords(name, kNameColumns);
+    name = CutWords(name, kNameColumns);
     out += name;
     out.append(kNameColumns - std::min(kNameColumns, ColumnsOf(name)) + 2, ' ');
   }

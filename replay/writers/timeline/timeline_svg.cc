@@ -104,7 +104,7 @@ class SvgWriter {
     double y = 18;
     for (const std::string& sentence : said_) {
       out() += fmt::format("<text x=\"10\" y=\"{:.0f}\"{}>{}</text>\n", y,
-                           y > 20 ? " class=\"faint\"" : "", InMarkup(NameWords(sentence, 220)));
+                           y > 20 ? " class=\"faint\"" : "", InMarkup(CutWords(sentence, 220)));
       y += 15;
     }
   }
@@ -124,8 +124,7 @@ class SvgWriter {
   }
 
   void WriteName(const std::string& name, double y) {
-    out() +=
-        fmt::format("<text x=\"6\" y=\"{:.1f}\">{}</text>\n", y, InMarkup(NameWords(name, 24)));
+    out() += fmt::format("<text x=\"6\" y=\"{:.1f}\">{}</text>\n", y, InMarkup(CutWords(name, 24)));
   }
 
   void WriteCpu(const CpuStrip& cpu, double y) {
@@ -206,7 +205,7 @@ class SvgWriter {
       out() += fmt::format(
           "<rect class=\"w\" x=\"{:.2f}\" y=\"{:.1f}\" width=\"{:.2f}\" height=\"{}\">"
           "<title>{}</title></rect>\n",
-          X(wait->begin.time), y, wide, kStrip, InMarkup(NameWords(WaitWords(view_, *wait), 400)));
+          X(wait->begin.time), y, wide, kStrip, InMarkup(CutWords(WaitWords(view_, *wait), 400)));
     }
   }
 

@@ -45,6 +45,7 @@ std::string ShareWords(uint64_t part, uint64_t whole);           // "12.5 %"
 // twentieth, or "-" if there is no value.
 std::string IpcWords(const CycleShare& cycles);
 std::string NameWords(std::string_view name, size_t most);  // printable, cut
+std::string CutWords(std::string_view text, size_t most);   // cut, for text that is printable
 std::string NameOf(const TimelineView& view, uint32_t function, size_t most);
 // Always contains the thread's number.
 std::string NameOf(const TimelineView& view, const ThreadTimeline& thread, size_t most = 29);

@@ -180,7 +180,7 @@ void AppendWaits(const TimelineView& view, std::string& out) {
         ShareWords(SumOf(times.sleeping), life));
     line += NameOf(view, thread);
     if (const std::string site = MostWaitedFor(view, thread); !site.empty()) line += ": " + site;
-    out += NameWords(line, std::max(view.width, size_t{60})) + '\n';
+    out += CutWords(line, std::max(view.width, size_t{60})) + '\n';
   }
   AppendMore(threads.size(), shown, out);
 }

@@ -49,9 +49,14 @@ std::string IpcWords(const CycleShare& cycles) {
 }
 
 std::string NameWords(std::string_view name, size_t most) {
-  // The rest of a long name is not shown in any case.
+  // A character has four bytes at most, so these have all that is shown, and one more is cut.
   std::string text = Printable(name.substr(0, 4 * most));
-  if (ColumnsOf(text) <= most && name.size() <= 4 * most) return text;
+  if (name.size() > 4 * most) text += ' ';
+  return CutWords(text, most);
+}
+
+std::string CutWords(std::string_view text, size_t most) {
+  if (ColumnsOf(text) <= most) return std::string(text);
   size_t columns = 0;
   size_t end = 0;
   while (end < text.size()) {
@@ -60,7 +65,7 @@ std::string NameWords(std::string_view name, size_t most) {
     columns += begins ? 1 : 0;
     ++end;
   }
-  return text.substr(0, end) + "...";
+  return std::string(text.substr(0, end)) + "...";
 }
 
 std::string NameOf(const TimelineView& view, uint32_t function, size_t most) {
