@@ -51,8 +51,8 @@ class TextWriter {
     const auto much = std::ranges::count_if(
         view_.report.branches, [](const BranchSum& sum) { return sum.elsewhere != 0; });
     if (much != 0)
-      out_ += fmt::format("For {} branches only the first {} targets are listed one by one.\n",
-                          much, BranchSums::kMostTargets);
+      out_ += fmt::format("For {} only the first {} targets are listed one by one.\n",
+                          Counted(static_cast<uint64_t>(much), "branch"), BranchSums::kMostTargets);
     if (view_.samples())
       out_ += "These are samples: of what executed between them nothing is known.\n";
   }

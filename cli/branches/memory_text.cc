@@ -139,27 +139,33 @@ class MemoryText {
   void WriteWhatIsNotTold() {
     if (report_.inexact != 0)
       out_ += fmt::format(
-          "Among {} sampled accesses {} do not name their instruction exactly (skid): "
+          "Among {} {} {} instruction exactly (skid): "
           "it is the one shown or, as a rule, one shortly before it.\n",
-          report_.accesses, report_.inexact);
+          Counted(report_.accesses, "sampled access"), report_.inexact,
+          ByCount(report_.inexact, "does not name its", "do not name their"));
     if (report_.nowhere != 0)
-      out_ += fmt::format("Among {} sampled accesses {} name no instruction.\n", report_.accesses,
-                          report_.nowhere);
+      out_ += fmt::format("Among {} {} {} no instruction.\n",
+                          Counted(report_.accesses, "sampled access"), report_.nowhere,
+                          ByCount(report_.nowhere, "names", "name"));
     if (report_.impossible != 0)
-      out_ += fmt::format("{} samples name an address that no process can have: left out.\n",
-                          report_.impossible);
+      out_ += fmt::format("{} {} an address that no process can have: left out.\n",
+                          Counted(report_.impossible, "sample"),
+                          ByCount(report_.impossible, "names", "name"));
     if (report_.fetches != 0)
-      out_ += fmt::format("{} samples are of fetches of code: left out.\n", report_.fetches);
-    if (report_.cut != 0)
-      out_ += fmt::format("{} samples were cut by a loss: counted as far as they are known.\n",
-                          report_.cut);
-    if (report_.unread != 0)
       out_ +=
-          fmt::format("{} items of the samples have a meaning that is not known: passed over.\n",
-                      report_.unread);
+          fmt::format("{} {} of fetches of code: left out.\n", Counted(report_.fetches, "sample"),
+                      ByCount(report_.fetches, "is", "are"));
+    if (report_.cut != 0)
+      out_ += fmt::format("{} {} cut by a loss: counted as far as known.\n",
+                          Counted(report_.cut, "sample"), ByCount(report_.cut, "was", "were"));
+    if (report_.unread != 0)
+      out_ += fmt::format("{} of the samples {} a meaning that is not known: passed over.\n",
+                          Counted(report_.unread, "item"), ByCount(report_.unread, "has", "have"));
     const uint64_t silent =
         report_.samples - report_.accesses - report_.fetches - report_.impossible;
-    if (silent != 0) out_ += fmt::format("{} samples contain no memory access.\n", silent);
+    if (silent != 0)
+      out_ += fmt::format("{} {} no memory access.\n", Counted(silent, "sample"),
+                          ByCount(silent, "contains", "contain"));
     out_ += "These are samples: of accesses between them nothing is known.\n";
   }
 

@@ -7,6 +7,7 @@
 
 #include "cli/reading/reader_options.h"
 #include "cli/text/status.h"
+#include "replay/writers/text/counted.h"
 #include "replay/writers/text/first_few.h"
 
 namespace flowback::cli {
@@ -57,9 +58,9 @@ void WarnOfMissing(const ImageTally& tally, const std::vector<ImageStatus>& imag
 std::string SuspectText(const ImageTally& tally, const ImageTally::Suspect& suspect,
                         const std::vector<ImageStatus>& images) {
   return fmt::format(
-      "likely the wrong image: {}{}; {} of the {} contradictions between code and trace lie in it",
+      "likely the wrong image: {}{}; {} of the {} contradictions between code and trace {} in it",
       suspect.section->name(), UsedFor(*suspect.section, images), suspect.contradictions,
-      tally.contradictions());
+      tally.contradictions(), ByCount(suspect.contradictions, "lies", "lie"));
 }
 
 void WarnOfUnused(const ImageTally& tally, const RecordingCode& code,

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cli/text/status.h"
+#include "replay/writers/text/counted.h"
 #include "replay/writers/text/printable.h"
 
 namespace flowback::cli {
@@ -36,7 +37,9 @@ std::string Shares(const LossTally& losses) {
     add(fmt::format("{} of the trace ({} of {} bytes)", Percent(bytes, losses.stream_bytes()),
                     bytes, losses.stream_bytes()));
   if (losses.missing_bytes() != 0)
-    add(fmt::format("{} bytes of trace that are not in the file", losses.missing_bytes()));
+    add(fmt::format(
+        "{} {} not in the file", losses.missing_bytes(),
+        ByCount(losses.missing_bytes(), "byte of trace that is", "bytes of trace that are")));
   const uint64_t time = losses.time();
   if (time != 0)
     add(fmt::format("{} of the threads' time ({} of {} {})", Percent(time, losses.lifetime()), time,

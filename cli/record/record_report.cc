@@ -116,8 +116,9 @@ void TellEnds(const RecordSummary& summary, const RecordOptions& options) {
              : fmt::format("record: process {} ({}) {}", end.pid, end.comm, text));
   }
   if (lines > kMostLines)
-    Warn(fmt::format("record: {} more processes were killed: see flowback info",
-                     lines - kMostLines));
+    Warn(fmt::format("record: {} {} killed: see flowback info",
+                     Counted(lines - kMostLines, "further process"),
+                     ByCount(lines - kMostLines, "was", "were")));
 }
 
 std::string EndsJson(const RecordSummary& summary) {
@@ -241,10 +242,10 @@ void TellFailure(const RecordSummary& summary, const RecordOptions& options) {
         fmt::format("; the program {}, status {}",
                     options.files.kill_on_failure ? "was to be killed then" : "ran on untraced",
                     CommandStatus(summary.command_status));
-  Warn(fmt::format("record: the recording is not whole: {}: {} of {} were written, and can be "
-                   "read{}",
+  Warn(fmt::format("record: the recording is not whole: {}: {} of {} {} written, and can be read{}",
                    summary.failure->message(), summary.written_bytes,
-                   Counted(summary.bytes, "trace byte"), program),
+                   Counted(summary.bytes, "trace byte"),
+                   ByCount(summary.written_bytes, "was", "were"), program),
        {summary.failure->remedy()});
 }
 

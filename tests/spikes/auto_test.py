@@ -54,6 +54,10 @@ def main():
         named = subprocess.run([program, "spikes", "r.data", "answer(unsigned int)", "--json"], check=True,
                                env=environment, stdout=subprocess.PIPE).stdout
         assert json.loads(named)["causes"] == told["causes"], "the same as by name"
+        for top, verb in (("1", "is"), ("2", "are")):
+            text = subprocess.run([program, "spikes", "r.data", "answer(unsigned int)", "--top", top], check=True,
+                                  env=environment, stdout=subprocess.PIPE, text=True).stdout
+            assert f"\n{top} of the 3 slow calls {verb} explained: --top 3 explains all.\n" in text, text
         none = subprocess.run([program, "spikes", "r.data", "--auto", "main"], env=environment,
                               stderr=subprocess.PIPE, text=True)
         assert none.returncode == 2 and "exclude" in none.stderr, none

@@ -225,13 +225,16 @@ class SummaryWriter {
         uncertain += object.Code(function).uncertain_bytes;
       if (uncertain != 0 && &object == main_)
         notes += fmt::format(
-            "{}: {} bytes inside functions are left out: no flow was seen to lead there, so they "
-            "may be data, or code behind an indirect jump.\n",
-            ObjectWords(object), uncertain);
+            "{}: {} inside functions {} left out: no flow was seen to lead there, so {} may be "
+            "data, "
+            "or code after an indirect jump.\n",
+            ObjectWords(object), Counted(uncertain, "byte"), ByCount(uncertain, "is", "are"),
+            ByCount(uncertain, "it", "they"));
       if (object.outside_instructions != 0)
-        notes += fmt::format(
-            "{}: {} executed instructions lie in no known function (executed {} times).\n",
-            ObjectWords(object), object.outside_instructions, object.outside_times);
+        notes += fmt::format("{}: {} {} in no known function (executed {}).\n", ObjectWords(object),
+                             Counted(object.outside_instructions, "executed instruction"),
+                             ByCount(object.outside_instructions, "lies", "lie"),
+                             Counted(object.outside_times, "time"));
     }
     if (!notes.empty()) out_ += "\nnotes\n" + notes;
   }
@@ -255,12 +258,13 @@ std::vector<std::string> CoverageSentences(const CoverageView& view) {
   if (main == nullptr) return {"Nothing of what was asked for was executed."};
   std::vector<std::string> sentences = {ProgramSentence(report, *main)};
   if (const uint64_t unknown = report.shares.instructions.unknown; unknown != 0)
-    sentences.push_back(fmt::format(
-        "{}: of {} instructions ({} in all) it is not known whether they were executed.",
-        main->counts->losses.contains(kSampledCause)
-            ? "Only samples were recorded, so counts are of these"
-            : "Trace was lost",
-        unknown, report.shares.instructions.total));
+    sentences.push_back(fmt::format("{}: of {} ({} in all) it is not known whether {} executed.",
+                                    main->counts->losses.contains(kSampledCause)
+                                        ? "Only samples were recorded, so counts are of these"
+                                        : "Trace was lost",
+                                    Counted(unknown, "instruction"),
+                                    GroupedDigits(report.shares.instructions.total),
+                                    ByCount(unknown, "it was", "they were")));
   if (view.counts.emulated)
     sentences.emplace_back("Recorded under emulation: counts are the program's own.");
   return sentences;

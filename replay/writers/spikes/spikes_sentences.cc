@@ -311,8 +311,9 @@ std::string OutlierSentence(const SpikesView& view, const Outlier& outlier) {
                      PercentWords(largest.share), PartWords(view, largest), more);
 }
 
-// Returns a sentence on how many of the slow and of the normal ones take that way of a branch, if
-// the shares differ by a quarter at least: else they explain nothing.
+// Returns a sentence, with a space ahead, on how many slow and how many normal instances take this
+// way of a branch. Empty unless the share of the slow ones is at least 25 percentage points above
+// that of the normal ones: a smaller difference explains nothing.
 std::string WhoGoesThere(const SpikeReport& report, uint32_t way) {
   constexpr double kTelling = 0.25;
   const GroupSums& slow = report.slow_sums;

@@ -57,9 +57,9 @@ void WriteSpikesText(const SpikesView& view, TextSink& sink) {
   for (size_t i = 0; i < view.report->outliers.size(); ++i) AppendOutlier(view, i, out);
   const size_t explained = view.report->outliers.size();
   if (explained != 0 && explained < view.report->slow)
-    out +=
-        fmt::format("\n{} of the {} slow {} are explained: --top {} explains all.\n", explained,
-                    view.report->slow, view.is_function ? "calls" : "instances", view.report->slow);
+    out += fmt::format("\n{} of the {} slow {} {} explained: --top {} explains all.\n", explained,
+                       view.report->slow, view.is_function ? "calls" : "instances",
+                       ByCount(explained, "is", "are"), view.report->slow);
   if (explained != 0)
     out += fmt::format(
         "\n`flowback timeline {0} --at spike:1` shows the instructions of the first of these,\n"
