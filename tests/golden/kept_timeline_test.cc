@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -69,6 +70,8 @@ void ExpectSame(const std::vector<CallPath>& got, const std::vector<CallPath>& m
   for (size_t i = 0; i < made.size(); ++i) {
     for (const auto number : {&CallPath::parent, &CallPath::function, &CallPath::depth})
       EXPECT_EQ(got[i].*number, made[i].*number);
+    EXPECT_EQ(got[i].is_cut, made[i].is_cut);
+    EXPECT_EQ(got[i].at_least, made[i].at_least);
     ExpectSame(got[i].sums, made[i].sums);
   }
 }
@@ -80,7 +83,7 @@ void ExpectSame(const ThreadTimeline& got, const ThreadTimeline& made) {
   for (const auto number :
        {&ThreadTimeline::begin, &ThreadTimeline::end, &ThreadTimeline::instructions,
         &ThreadTimeline::losses, &ThreadTimeline::calls_left_out, &ThreadTimeline::shortest,
-        &ThreadTimeline::cut_calls})
+        &ThreadTimeline::other_stacks, &ThreadTimeline::cut_calls})
     EXPECT_EQ(got.*number, made.*number);
   EXPECT_EQ(got.times, made.times);
   EXPECT_EQ(got.causes, made.causes);
@@ -124,6 +127,7 @@ void ExpectSame(const Timeline& got, const Timeline& made) {
     EXPECT_EQ(got.functions[i].entry_ip, made.functions[i].entry_ip);
     EXPECT_EQ(got.functions[i].space, made.functions[i].space);
     EXPECT_EQ(got.functions[i].named, made.functions[i].named);
+    EXPECT_EQ(got.functions[i].is_system_call, made.functions[i].is_system_call);
   }
   ASSERT_EQ(got.threads.size(), made.threads.size());
   for (size_t i = 0; i < made.threads.size(); ++i) ExpectSame(got.threads[i], made.threads[i]);
@@ -206,6 +210,20 @@ TEST_F(KeptTimelineFile, IsOfItsOptions) {
   for (const TimelineOptions& options : all) EXPECT_TRUE(IsKept(options));
   EXPECT_FALSE(IsKept({.focus = [](const AddressSpace*, uint64_t) { return true; }}, "main"));
   EXPECT_FALSE(IsKept({}, "main"));
+}
+
+TEST_F(KeptTimelineFile, HoldsWhichFunctionsAreSystemCalls) {
+  const Timeline made = opened_->Make({});
+  const auto count = [](const Timeline& timeline) {
+    return std::ranges::count_if(timeline.functions, &TimelineFunction::is_system_call);
+  };
+  ASSERT_GT(count(made), 0);
+  ASSERT_LT(count(made), std::ssize(made.functions));
+  const KeptTimeline kept = KeptOf(*opened_, folder_.path(), {});
+  kept.Keep(made);
+  const auto loaded = kept.Load();
+  ASSERT_TRUE(loaded);
+  ExpectSame(*loaded, made);
 }
 
 TEST_F(KeptTimelineFile, CutOrDamagedIsNone) {

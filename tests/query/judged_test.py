@@ -34,6 +34,7 @@ class Judged(asked.Asking):
             functions = self.rows(recording, "SELECT * FROM functions")
             self.assertEqual([[row[key] for key in keys] for row in functions],
                              [[each[key] for key in keys] for each in told["functions"]])
+            self.assertEqual([row["system_call"] for row in functions], [each["system_call"] for each in told["functions"]])
 
     def test_calls_are_those_of_decode(self):
         for recording in ALL:
@@ -52,9 +53,20 @@ class Judged(asked.Asking):
         for recording in ALL:
             joined = self.rows(recording, """SELECT f.function, f.self_instructions AS of_function,
                 (SELECT sum(self_instructions) FROM calls c WHERE c.function = f.function) AS of_calls
-                FROM functions f WHERE f.calls > 0 AND f.function NOT LIKE '%system call%'""")
+                FROM functions f WHERE f.calls > 0 AND NOT f.system_call""")
             for row in joined:
                 self.assertEqual(row["of_function"], row["of_calls"], row)
+
+    def test_system_calls_add_up_to_functions(self):
+        for recording in ALL:
+            rows = self.rows(recording, """SELECT coalesce(name || ' (system call)', 'system call') AS function,
+                count(*) AS calls FROM syscalls GROUP BY 1 ORDER BY 1""")
+            self.assertEqual(self.rows(recording, """SELECT function, calls FROM functions WHERE system_call
+                ORDER BY 1"""), rows)
+            self.assertEqual(self.rows(recording, """SELECT function, sum(calls) AS calls FROM call_paths
+                WHERE system_call GROUP BY 1 ORDER BY 1"""), rows)
+            self.assertEqual(self.rows(recording, """SELECT c.function FROM calls c JOIN functions f
+                ON f.function = c.function WHERE f.system_call"""), [])
 
     def test_call_paths_add_up_to_threads(self):
         for recording in ALL:

@@ -33,7 +33,11 @@ KEEP void Sleep(void) {
   Call(35, (long)time, 0, 0);
 }
 KEEP void Write(void) { Call(1, -1, 0, 0); }
+KEEP void Spin(void) {
+  for (int i = 0; i < 100000; ++i) __asm__ volatile("");
+}
 KEEP void Work(void) {
+  Spin();
   for (int i = 0; i < 70; ++i) Ask();
   for (int i = 0; i < 5; ++i) Sleep();
   for (int i = 0; i < 9; ++i) Write();
@@ -125,7 +129,17 @@ class SystemCalls(unittest.TestCase):
         self.assertEqual(len(table), 5)
         self.assertIn("nanosleep" + ENDING, table[0])
         self.assertEqual([line for line in lines[:at] if ENDING in line], [])
-        self.assertIn("nanosleep" + ENDING, "\n".join(lines[lines.index("by call path"):]))
+        # The functions around system calls execute little, and the calls nothing: all are shown.
+        paths = [line.split() for line in lines[lines.index("by call path") + 2:] if line]
+        shares = {name: words[0] for words in paths for name in [*MADE, "Spin", "Ask"] if name in words}
+        self.assertEqual({name: shares.get(name) for name in MADE}, dict.fromkeys(MADE, "-"))
+        self.assertGreater(float(shares["Spin"]), 90)
+        self.assertLess(float(shares["Ask"]), 0.5)
+
+    def test_a_call_that_ends_the_process_is_known(self):
+        # _start does not return; exit_group is not one of the unknown ends.
+        text = " ".join(callgrind.run(FLOWBACK, "timeline", self.data).split())
+        self.assertIn("Not known: begin or end of 1 call;", text)
 
     def test_exports(self):
         events = json.loads(callgrind.run(FLOWBACK, "export", self.data, "--to", "chrome"))["traceEvents"]

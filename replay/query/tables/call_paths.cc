@@ -10,7 +10,7 @@
 namespace flowback {
 namespace {
 
-enum Column : size_t { kTid, kId, kParent, kDepth, kFunction, kPath, kAtLeast, kSums };
+enum Column : size_t { kTid, kId, kParent, kDepth, kFunction, kPath, kSystemCall, kAtLeast, kSums };
 
 using Type = QueryColumn::Type;
 constexpr QueryColumn kColumns[] = {
@@ -21,6 +21,7 @@ constexpr QueryColumn kColumns[] = {
     {"function", Type::kText, "the last function; NULL: the thread, or paths that were cut",
      LimitKind::kFunction},
     {"path", Type::kText, "the functions from the outermost on, with ';' between"},
+    {"system_call", Type::kInteger, "1: the path ends in a system call"},
     {"at_least", Type::kInteger, "1: some calls of the path may be counted with cut paths"},
     FLOWBACK_CALL_SUMS_COLUMNS,
 };
@@ -43,6 +44,11 @@ std::string PathText(const Row& row) {
     text = text.empty() ? name : name + ";" + text;
   }
   return text;
+}
+
+bool EndsInSystemCall(const Row& row) {
+  const uint32_t function = row.path().function;
+  return function != CallPath::kNoFunction && row.timeline->functions[function].is_system_call;
 }
 
 class PathRows final : public QueryRows {
@@ -72,6 +78,8 @@ class PathRows final : public QueryRows {
       case kPath:
         text_ = PathText(row);
         return std::string_view(text_);
+      case kSystemCall:
+        return NumberValue(EndsInSystemCall(row) ? 1 : 0);
       case kAtLeast:
         return NumberValue(path.at_least ? 1 : 0);
       default:

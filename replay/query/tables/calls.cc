@@ -176,7 +176,8 @@ Result<std::unique_ptr<QueryRows>> OpenCalls(QuerySource& source, const QueryLim
 
 QueryTable calls_table() {
   return {.name = "calls",
-          .summary = "each call that ended or was open at the end, in the order of the ends",
+          .summary =
+              "each call of a function that ended or was open at the end, in the order of the ends",
           .columns = kColumns,
           .usual_rows = 1e7,
           .open = OpenCalls};

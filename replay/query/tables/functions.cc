@@ -9,13 +9,14 @@
 namespace flowback {
 namespace {
 
-enum Column : size_t { kFunction, kFile, kIp, kSums };
+enum Column : size_t { kFunction, kFile, kIp, kSystemCall, kSums };
 
 using Type = QueryColumn::Type;
 constexpr QueryColumn kColumns[] = {
     {"function", Type::kText, "its name; [FILE+0x...] if no symbol names it", LimitKind::kFunction},
     {"file", Type::kText, "the file of its code; NULL: not known"},
     {"ip", Type::kInteger, "address of its entry"},
+    {"system_call", Type::kInteger, "1: a system call, whose calls are in the table syscalls"},
     FLOWBACK_CALL_SUMS_COLUMNS,
 };
 
@@ -32,6 +33,8 @@ QueryValue Cell(const Row& row, size_t column) {
       return TextValue(row.function->file);
     case kIp:
       return row.function->entry_ip == 0 ? QueryValue() : NumberValue(row.function->entry_ip);
+    case kSystemCall:
+      return NumberValue(row.function->is_system_call ? 1 : 0);
     default:
       return CallSumsCell(*row.sums, column - kSums);
   }
@@ -53,7 +56,7 @@ Result<std::unique_ptr<QueryRows>> OpenFunctions(QuerySource& source, const Quer
 
 QueryTable functions_table() {
   return {.name = "functions",
-          .summary = "the functions that ran, and the sums of their calls",
+          .summary = "the functions and system calls that ran, and the sums of their calls",
           .columns = kColumns,
           .usual_rows = 1000,
           .open = OpenFunctions};

@@ -168,6 +168,8 @@ void ExportedCalls::OnExit(const Call& call, size_t, CallExit, uint64_t instruct
 void ExportedCalls::OnGap(const UntracedGap& gap, size_t) {
   Know(gap.end_tsc);
   if (gap.cause != UntracedGap::Cause::kSystemCall || open_.empty()) return;
+  // A call that the thread does not come back from lasts as long as the thread is known to live.
+  if (!gap.came_back) time_ = std::max(time_, absent_until_);
   const uint32_t function = functions_.NumberOfSystemCall(gap);
   Show();
   const uint64_t begin =

@@ -66,8 +66,9 @@ class PathPrinter {
     for (std::vector<uint32_t>& some : children_)
       std::ranges::stable_sort(some, [&](uint32_t a, uint32_t b) {
         if (view.sort == TimelineSort::kCalls) return paths_[a].sums.count > paths_[b].sums.count;
-        return view.WeightOf(paths_[a].sums) > view.WeightOf(paths_[b].sums);
+        return KeyOf(paths_[a]) > KeyOf(paths_[b]);
       });
+    FindLarge();
   }
 
   void Print() {
@@ -75,7 +76,7 @@ class PathPrinter {
     while (!work.empty()) {
       const uint32_t path = work.back();
       work.pop_back();
-      if (!IsLarge(paths_[path]) || shown_ == view_.rows) {
+      if (!is_large_[path] || shown_ == view_.rows) {
         ++left_out_;
         continue;
       }
@@ -89,10 +90,34 @@ class PathPrinter {
   }
 
  private:
-  // A system call has no instructions: its time decides.
+  // A system call has no instructions. Where these are the weight, its time sorts it.
+  std::pair<uint64_t, uint64_t> KeyOf(const CallPath& path) const {
+    return {view_.WeightOf(path.sums), path.sums.total};
+  }
+
+  // Marks each large path, and the paths that lead to it.
+  void FindLarge() {
+    for (const CallPath& path : paths_) {
+      if (!IsSystemCall(view_, path.function)) continue;
+      system_calls_ += path.sums.count;
+      system_call_time_ += path.sums.total;
+    }
+    is_large_.resize(paths_.size());
+    for (size_t i = paths_.size() - 1; i > 0; --i) {
+      is_large_[i] = is_large_[i] || IsLarge(paths_[i]);
+      if (is_large_[i]) is_large_[paths_[i].parent] = true;
+    }
+  }
   bool IsLarge(const CallPath& path) const {
-    if (IsSystemCall(view_, path.function)) return path.sums.total >= all_time_ / kLeastShare;
-    return view_.WeightOf(path.sums) >= all_ / kLeastShare;
+    if (!IsSystemCall(view_, path.function)) return view_.WeightOf(path.sums) >= all_ / kLeastShare;
+    if (!view_.weighs_instructions()) return path.sums.total >= all_time_ / kLeastShare;
+    // An emulator slows code down and not the kernel: system calls are compared with each other.
+    return path.sums.count >= system_calls_ / kLeastShare ||
+           path.sums.total > system_call_time_ / kLeastShare;
+  }
+  std::string ShareOf(const CallPath& path) const {
+    if (view_.weighs_instructions() && IsSystemCall(view_, path.function)) return "-";
+    return ShareWords(view_.WeightOf(path.sums), all_);
   }
   void PrintOne(const CallPath& path) {
     const CallSums& sums = path.sums;
@@ -100,11 +125,11 @@ class PathPrinter {
     const size_t most_indent =
         view_.width > numbers + kLeastName ? view_.width - numbers - kLeastName : 0;
     const size_t indent = std::min<size_t>({2 * (size_t{path.depth} - 1), most_indent, 40});
-    std::string line = fmt::format(
-        "{:>8} {:>10} {:>10} {:>9} {} {:<{}}", ShareWords(view_.WeightOf(sums), all_),
-        TimeOrDash(view_, sums.total), path.is_cut ? "-" : TimeOrDash(view_, sums.self.time),
-        GroupedDigits(sums.count) + (path.at_least ? "+" : ""), IpcColumn(view_, sums.cycles), "",
-        indent);
+    std::string line = fmt::format("{:>8} {:>10} {:>10} {:>9} {} {:<{}}", ShareOf(path),
+                                   TimeOrDash(view_, sums.total),
+                                   path.is_cut ? "-" : TimeOrDash(view_, sums.self.time),
+                                   GroupedDigits(sums.count) + (path.at_least ? "+" : ""),
+                                   IpcColumn(view_, sums.cycles), "", indent);
     if (path.is_cut) {
       out_ += line + "(cheaper paths, which were cut)\n";
       return;
@@ -122,7 +147,10 @@ class PathPrinter {
   const std::vector<CallPath>& paths_;
   uint64_t all_;
   uint64_t all_time_;
+  uint64_t system_calls_ = 0;
+  uint64_t system_call_time_ = 0;
   std::vector<std::vector<uint32_t>> children_;
+  std::vector<bool> is_large_;
   size_t shown_ = 0;
   size_t left_out_ = 0;
 };

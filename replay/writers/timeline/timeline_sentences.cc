@@ -157,7 +157,9 @@ std::vector<std::string> UnknownOf(const TimelineView& view) {
   }
   uint64_t cut = 0;
   for (const CallPath& path : timeline.paths) cut += path.is_cut ? path.sums.count : 0;
-  for (const CallSums& sums : timeline.by_function) partial += sums.partial;
+  // The begin of a system call is known, and it ends with the thread or in a loss.
+  for (size_t i = 0; i < timeline.by_function.size(); ++i)
+    if (!timeline.functions[i].is_system_call) partial += timeline.by_function[i].partial;
   if (losses != 0) unknown.push_back(fmt::format("what executed in {}", Counted(losses, "loss")));
   if (const std::string lost = LostTime(view); !lost.empty()) unknown.push_back(lost);
   if (partial != 0) unknown.push_back(fmt::format("begin or end of {}", Counted(partial, "call")));
@@ -168,7 +170,9 @@ std::vector<std::string> UnknownOf(const TimelineView& view) {
                     stacks == 1 ? "once" : fmt::format("{} times", stacks)));
   if (view.has_times() && !off_cpu)
     unknown.push_back("when threads were off their CPUs (waiting counts as kernel time)");
-  if (alone != 0) unknown.push_back(fmt::format("whose {} of trace are", Counted(alone, "stream")));
+  if (alone != 0)
+    unknown.push_back(
+        fmt::format("whose {} of trace {}", Counted(alone, "stream"), ByCount(alone, "is", "are")));
   if (cut != 0)
     unknown.push_back(fmt::format("the paths of {}: only the most expensive paths are kept",
                                   Counted(cut, "call")));
