@@ -28,6 +28,8 @@ void AddDiffOptions(CLI::App& app, DiffOptions& options, ReaderWords& words) {
   AddRepeatable(app, "--fail-if", options.fail_if,
                 "Exit with 1 if this holds, such as 'instructions(main) > 1.02x'; repeatable");
   app.add_option("--junit", options.junit, "Write each --fail-if as a test case to FILE");
+  app.add_flag("--waits", options.waits,
+               "Also compare how often and how long threads waited for each other");
   app.add_option("--html", options.html,
                  "Write a page to sort and search in instead of the text, as one HTML file");
   app.footer(

@@ -2,6 +2,7 @@
 #include "cli/diff/diff_input.h"
 
 #include "cli/coverage/part_losses.h"
+#include "cli/locks/lock_search.h"
 #include "cli/reading/losses.h"
 #include "cli/reading/stream_report.h"
 #include "cli/text/status.h"
@@ -10,6 +11,7 @@
 #include "replay/coverage/coverage_parts.h"
 #include "replay/coverage/report/excluded_lines.h"
 #include "replay/coverage/report/used_files.h"
+#include "replay/writers/locks/lock_changes.h"
 
 namespace flowback::cli {
 namespace {
@@ -50,10 +52,10 @@ bool DiffInputJob::HasCalls() const {
 }
 
 Status DiffInputJob::Run(Output&) {
-  constexpr uint64_t kPasses = 3;  // counts, times, calls
+  // Counts, times, calls; waits and times for these.
+  const uint64_t passes = !HasCalls() ? 1 : diff_.waits ? 5 : 3;
   opened_.AddKnownLosses();
-  const WorkProgress progress =
-      opened_.ShowProgress("diff", (HasCalls() ? kPasses : 1) * opened_.SelectedBytes());
+  const WorkProgress progress = opened_.ShowProgress("diff", passes * opened_.SelectedBytes());
   CoverageRequest request = opened_.CoverageInput();
   request.on_loss = [this](const DataLoss& loss) { opened_.losses().Add(loss); };
   const Result<CoverageCounts> counts = CountCoverage(request);
@@ -69,6 +71,28 @@ Status DiffInputJob::Run(Output&) {
   const Result<const Timeline*> timeline = source_->TimelineOfThreads();
   if (!timeline) return Fail(timeline.error());
   AddCalls(**timeline, report, profile_);
+  return diff_.waits ? AddWaits() : Status();
+}
+
+// Counting has met all losses, so those of the search are not added.
+Status DiffInputJob::AddWaits() {
+  const TimelineSources sources = opened_.TimelineInput();
+  const LockOptions options{.threads = opened_.options().ThreadCount(),
+                            .in_flight = opened_.options().in_flight,
+                            .worst = 0};
+  const Result<LockReport> report =
+      FindWaits(opened_, sources, FlowsOf(opened_.threads().owners()), options);
+  if (!report) return Fail(report.error());
+  LocksView view;
+  view.report = &*report;
+  for (const LockFigure& each : FiguresOf(view).sites)
+    if (each.waits != 0)
+      profile_.waits.push_back({.function = each.function,
+                                .caller = each.caller,
+                                .waits = each.waits,
+                                .trips = each.trips,
+                                .waiting = each.waiting});
+  profile_.has_waits = true;
   return {};
 }
 

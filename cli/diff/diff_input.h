@@ -27,6 +27,7 @@ class DiffInputJob final : public ReadingJob {
   void Keep() const override;
 
   bool HasCalls() const;
+  Status AddWaits();
 
   const DiffOptions& diff_;
   RunProfile& profile_;

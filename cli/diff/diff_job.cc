@@ -52,6 +52,7 @@ int DiffJob::Run() {
       .outcomes = outcomes,
       .rows = options_.top,
       .min_change = options_.min_change,
+      .waits = options_.waits,
       .width =
           std::max(is_terminal ? TerminalWidth(STDOUT_FILENO, kInFiles) : kInFiles, kNarrowest)};
   if (!options_.html.empty())

@@ -44,6 +44,8 @@ class DiffJsonWriter {
       if (IsChanged(each) && MayWrite("line")) WriteLine(each);
     for (const DirectionChange& each : diff_.directions)
       if (MayWrite("direction")) WriteDirection(each);
+    for (const WaitChange& each : diff_.waits)
+      if (MayWrite("wait")) WriteWait(each);
     for (size_t i = 0; i < view_.limits.size(); ++i) WriteLimit(i);
     return std::move(left_out_);
   }
@@ -85,11 +87,14 @@ class DiffJsonWriter {
       line.Text("sentence", DiffSentences(view_).front());
       line.Bool("emulated", diff_.emulated).Bool("sampled", diff_.sampled);
       line.Bool("has_calls", diff_.has_calls).Bool("has_times", diff_.has_times);
+      line.Bool("has_waits", diff_.has_waits);
       line.Bool("old_lost", diff_.old_lost).Bool("new_lost", diff_.lost);
       line.Bool("same_builds", diff_.same_builds);
       line.Raw("instructions", Change(diff_.instructions));
       if (diff_.has_times)
         line.Raw("duration", Change(diff_.duration)).Raw("off_cpu", Change(diff_.off_cpu));
+      if (diff_.has_waits) line.Raw("waits", Change(diff_.all_waits));
+      if (diff_.has_waits && diff_.has_times) line.Raw("waiting", Change(diff_.waiting));
       line.Number("unmatched_lines", diff_.unmatched_lines);
       line.Number("unknown_directions", diff_.unknown_directions);
       line.Raw("coverage", JsonObject([this](JsonLine& shares) {
@@ -175,6 +180,19 @@ class DiffJsonWriter {
         line.Hex("address", each.address).Bool("taken", each.taken);
       AddFate(line, each.fate, each.in_all_runs);
       line.Bool("branch_reached", each.reached).Raw("times", Change(each.times));
+    });
+  }
+
+  void WriteWait(const WaitChange& each) {
+    AddObject(sink_, "wait", [&](JsonLine& line) {
+      line.Text("function", each.function);
+      if (each.caller.empty())
+        line.Null("caller");
+      else
+        line.Text("caller", each.caller);
+      AddFate(line, each.fate, each.in_all_runs);
+      line.Raw("waits", Change(each.waits)).Raw("trips", Change(each.trips));
+      if (diff_.has_times) line.Raw("waiting", Change(each.waiting));
     });
   }
 

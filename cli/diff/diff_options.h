@@ -22,6 +22,7 @@ struct DiffOptions {
   std::vector<std::string> fail_if;
   std::string junit;  // file; empty: none
   std::string html;   // file; empty: none
+  bool waits = false;
   size_t top = 10;
   double min_change = 0.1;  // per cent of all instructions
 

@@ -33,6 +33,7 @@ class SentenceWriter {
     Headline();
     Code();
     Times();
+    Waits();
     Notes();
     return std::move(sentences_);
   }
@@ -133,14 +134,11 @@ class SentenceWriter {
 
   void Times() {
     if (diff_.has_times) {
-      const auto time = [](const Measured& side) {
-        return DurationWords(static_cast<uint64_t>(side.mean), true);
-      };
       Say(
           fmt::format("The threads lived {} instead of {}{}, of which they were {} instead of {} "
                       "off the CPU.",
-                      time(diff_.duration.now), time(diff_.duration.old), Mean(),
-                      time(diff_.off_cpu.now), time(diff_.off_cpu.old)));
+                      TimeWords(diff_.duration.now), TimeWords(diff_.duration.old), Mean(),
+                      TimeWords(diff_.off_cpu.now), TimeWords(diff_.off_cpu.old)));
     } else if (diff_.emulated) {
       Say("Recorded under emulation: counts are the program's own; times are not, and are left "
           "out.");
@@ -149,6 +147,32 @@ class SentenceWriter {
       Say("Only samples were recorded, so counts are of these.");
     else if (!diff_.has_calls)
       Say("A part file has no calls: calls are entries of functions, and callees are left out.");
+  }
+
+  void Waits() {
+    if (!view_.waits) return;
+    if (!diff_.has_waits) {
+      Say("Waits are not compared: part files and samples do not show them.");
+      return;
+    }
+    const MeasuredChange& all = diff_.all_waits;
+    if (!all.old.any() && !all.now.any()) {
+      Say("No wait of a thread for another one was found on either side.");
+      return;
+    }
+    std::string text =
+        fmt::format("Threads waited for each other {} instead of {}{}",
+                    TimesWords(all.now.rounded()), GroupedDigits(all.old.rounded()), Mean());
+    if (diff_.has_times)
+      text += fmt::format(", for {} instead of {}", TimeWords(diff_.waiting.now),
+                          TimeWords(diff_.waiting.old));
+    Say(text + '.');
+  }
+  static std::string TimesWords(uint64_t times) {
+    return times == 1 ? "once" : GroupedDigits(times) + " times";
+  }
+  static std::string TimeWords(const Measured& side) {
+    return DurationWords(static_cast<uint64_t>(side.mean), true);
   }
 
   void Notes() {

@@ -35,6 +35,7 @@ class DiffTextWriter {
       out_ += Wrapped(sentence, 2, view_.width) + '\n';
     WriteFunctions();
     WriteTimes();
+    WriteWaits();
     WriteFates("newly executed functions", true);
     WriteFates("functions that no longer execute", false);
     WriteDirections();
@@ -116,6 +117,44 @@ class DiffTextWriter {
                           time(each->time.old.mean), time(each->time.now.mean),
                           change(each->off_cpu), OldAndNew(each->calls), Named(*each));
     });
+  }
+
+  // Waits under emulation have no times of their own.
+  void WriteWaits() {
+    std::vector<const WaitChange*> rows;
+    for (const WaitChange& each : diff_.waits)
+      if (IsLarge(each)) rows.push_back(&each);
+    const bool timed = diff_.has_times;
+    const std::string heading = fmt::format(
+        "waits of threads for each other, by change of {}\n{:>12} {:>12} {:>12} {:>16}  {}\n",
+        timed ? "their time" : "their number", timed ? "change" : "", timed ? "old" : "",
+        timed ? "new" : "", "waits", "function");
+    Table(heading, rows, [&](const WaitChange* each) { WriteWait(*each); });
+  }
+
+  void WriteWait(const WaitChange& each) {
+    const auto time = [&](double value) {
+      return diff_.has_times ? DurationWords(static_cast<uint64_t>(std::abs(value)), true) : "";
+    };
+    const double delta = each.waiting.delta();
+    const std::string sign = !diff_.has_times || delta == 0 ? "" : delta < 0 ? "-" : "+";
+    out_ += fmt::format("{:>12} {:>12} {:>12} {:>16}  {}", sign + time(delta),
+                        time(each.waiting.old.mean), time(each.waiting.now.mean),
+                        OldAndNew(each.waits), ShortName(each.function));
+    if (!each.caller.empty()) out_ += " called in " + ShortName(each.caller);
+    if (IsNew(each.fate)) out_ += "  [new]";
+    if (IsGone(each.fate)) out_ += "  [gone]";
+    out_ += UnknownNote(each) + (each.in_all_runs ? "" : "  [in some of the recordings]") + '\n';
+  }
+
+  bool IsLarge(const WaitChange& each) const {
+    const auto differs = [](const MeasuredChange& change) {
+      return change.delta() != 0 && change.IsSignificant();
+    };
+    const double least =
+        std::max(diff_.duration.old.mean, diff_.duration.now.mean) * view_.min_change / 100;
+    if (differs(each.waits)) return true;
+    return diff_.has_times && differs(each.waiting) && std::abs(each.waiting.delta()) >= least;
   }
 
   static std::string FateNote(const FunctionChange& each) {

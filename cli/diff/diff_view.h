@@ -23,6 +23,7 @@ struct DiffView {
   std::span<const LimitOutcome> outcomes;  // of the limits
   size_t rows = 10;
   double min_change = 0.1;  // per cent of all instructions
+  bool waits = false;       // they were asked for
   size_t width = 120;
 
   // Whether a change of this many instructions is worth a row.

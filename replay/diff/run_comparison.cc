@@ -10,6 +10,7 @@
 #include "replay/diff/function_changes.h"
 #include "replay/diff/line_changes.h"
 #include "replay/diff/matched_names.h"
+#include "replay/diff/wait_changes.h"
 
 namespace flowback {
 namespace {
@@ -22,6 +23,11 @@ MeasuredChange MeasureRuns(const ProfiledSides& sides, const Of& of) {
     return Measured::Of(values);
   };
   return {measure(sides.old), measure(sides.now)};
+}
+
+template <class Has>
+bool AllRuns(const ProfiledSides& sides, const Has& has) {
+  return std::ranges::all_of(sides.old, has) && std::ranges::all_of(sides.now, has);
 }
 
 MeasuredChange MeasurePercent(const ProfiledSides& sides, CoverageShare CoverageShares::* share) {
@@ -106,7 +112,25 @@ void FindInlined(const ProfiledSides& sides, const MatchedObjects& objects, RunC
   }
 }
 
+void AddWaits(const ProfiledSides& sides, RunComparison& diff) {
+  const auto sum = [](uint64_t ProfiledWait::* member) {
+    return [member](const RunProfile& run) {
+      uint64_t all = 0;
+      for (const ProfiledWait& each : run.waits) all += each.*member;
+      return all;
+    };
+  };
+  diff.has_waits = AllRuns(sides, [](const RunProfile& run) { return run.has_waits; });
+  if (!diff.has_waits) return;
+  diff.waits = WaitsOf(sides);
+  diff.all_waits = MeasureRuns(sides, sum(&ProfiledWait::waits));
+  diff.waiting = MeasureRuns(sides, sum(&ProfiledWait::waiting));
+}
+
 void SortChanges(RunComparison& diff) {
+  std::ranges::stable_sort(diff.waits, std::greater{}, [&](const WaitChange& each) {
+    return std::abs((diff.has_times ? each.waiting : each.waits).delta());
+  });
   std::ranges::stable_sort(diff.functions, std::greater{}, [](const FunctionChange& each) {
     return std::pair(std::abs(each.self.delta()), each.self.now.mean);
   });
@@ -116,11 +140,6 @@ void SortChanges(RunComparison& diff) {
   std::ranges::stable_sort(diff.directions, std::greater{}, [](const DirectionChange& each) {
     return std::pair(each.reached, std::abs(each.times.delta()));
   });
-}
-
-template <class Has>
-bool AllRuns(const ProfiledSides& sides, const Has& has) {
-  return std::ranges::all_of(sides.old, has) && std::ranges::all_of(sides.now, has);
 }
 
 }  // namespace
@@ -166,6 +185,7 @@ RunComparison Compare(std::span<const RunProfile> old, std::span<const RunProfil
   diff.directions = std::move(directions.changes);
   diff.unknown_directions = directions.unknown;
   diff.coverage = MeasureCoverage(sides);
+  AddWaits(sides, diff);
   diff.old_lost = std::ranges::any_of(old, &RunProfile::has_losses);
   diff.lost = std::ranges::any_of(now, &RunProfile::has_losses);
   diff.emulated = !AllRuns(sides, [](const RunProfile& run) { return !run.emulated; });

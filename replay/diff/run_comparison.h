@@ -6,6 +6,7 @@
 //   functions   of one build by address; else by name, and by source file where several have it
 //   lines       of one build by number; else by their text; else by their distance from the begin
 //               of their function
+//   waits       by the names of the function that waits and of its caller
 //   directions  of one build by the branch's address; else by the lines that they lead from and to
 #pragma once
 
@@ -96,6 +97,17 @@ struct DirectionChange {
   MeasuredChange times;
 };
 
+// Waits of threads for each other in one function, called from another.
+struct WaitChange {
+  std::string function;
+  std::string caller;  // empty: not known
+  Fate fate = Fate::kBoth;
+  bool in_all_runs = true;
+  MeasuredChange waits;
+  MeasuredChange trips;    // around loops that wait
+  MeasuredChange waiting;  // nanoseconds; RunComparison::has_times
+};
+
 struct ObjectMatch {
   std::string old_name;  // empty: only the new side has it
   std::string name;      // empty: only the old side has it
@@ -121,6 +133,9 @@ struct RunComparison {
   std::vector<FunctionChange> functions;    // that executed, by change of `self`
   std::vector<LineChange> lines;            // that executed, by change of `instructions`
   std::vector<DirectionChange> directions;  // newly executed or no longer; the most frequent first
+  std::vector<WaitChange> waits;            // by change of their time, or number; has_waits
+  MeasuredChange all_waits;                 // has_waits
+  MeasuredChange waiting;                   // all threads' time; has_waits and has_times
   std::array<CoverageMeasure, 5> coverage;
   uint64_t unmatched_lines = 0;  // of the old side, that executed and have no place in the new one
   // Directions that some side takes, of which it is not known whether the other one does.
@@ -131,6 +146,7 @@ struct RunComparison {
   bool sampled = false;    // some run
   bool has_calls = false;  // all runs
   bool has_times = false;  // all runs
+  bool has_waits = false;  // all runs
   bool is_part = false;
   bool same_builds = true;  // all code that executed
 

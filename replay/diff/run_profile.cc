@@ -188,6 +188,12 @@ void FunctionSums::Add(const FunctionSums& other) {
   off_cpu += other.off_cpu;
 }
 
+void ProfiledWait::Add(const ProfiledWait& other) {
+  waits += other.waits;
+  trips += other.trips;
+  waiting += other.waiting;
+}
+
 RunProfile RunProfile::Of(const CoverageCounts& counts, const CoverageReport& report,
                           SourceLines* lines, bool is_part) {
   RunProfile profile;

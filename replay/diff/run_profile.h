@@ -73,6 +73,17 @@ struct ProfiledDirection {
   uint64_t times = 0;
 };
 
+// Waits of threads for each other, all that one function made in calls from another.
+struct ProfiledWait {
+  std::string function{};
+  std::string caller{};  // empty: not known
+  uint64_t waits = 0;
+  uint64_t trips = 0;    // around loops that wait
+  uint64_t waiting = 0;  // time; RunProfile::has_times
+
+  void Add(const ProfiledWait& other);
+};
+
 struct RunProfile {
   std::string input;
   std::vector<ProfiledObject> objects;
@@ -80,6 +91,7 @@ struct RunProfile {
   std::vector<ProfiledFunction> functions;
   std::vector<ProfiledLine> lines;
   std::vector<ProfiledDirection> directions;  // of branches that were reached, or may have been
+  std::vector<ProfiledWait> waits;            // has_waits
   CoverageShares shares;
   uint64_t instructions = 0;  // of all flow, or of the chosen code
   uint64_t duration = 0;      // of all threads' lives; has_times
@@ -89,6 +101,7 @@ struct RunProfile {
   bool sampled = false;    // counts are those of samples
   bool has_calls = false;  // AddCalls was called
   bool has_times = false;  // times of a real clock
+  bool has_waits = false;  // waits were searched for
   bool is_part = false;    // some code was not chosen
 
   // `report` is made from `counts`. `lines` may be null: no text is known then.

@@ -152,5 +152,30 @@ TEST(RunComparison, CodeThatDidNotExecuteIsNewWithoutAFileToo) {
   EXPECT_FALSE(diff.objects[0].old_missing);
 }
 
+RunProfile RunWithWaits(uint64_t waits) {
+  RunProfile run;
+  run.has_waits = true;
+  if (waits != 0) run.waits = {{.function = "Lock", .caller = "Work", .waits = waits}};
+  return run;
+}
+
+TEST(RunComparison, WaitsOfARunThatLostTraceAreNotKnown) {
+  RunProfile lossy = RunWithWaits(0);
+  EXPECT_EQ(Compare({{lossy}}, {{RunWithWaits(3)}}).waits.at(0).fate, Fate::kNewlyExecuted);
+  lossy.has_losses = true;
+  const RunComparison diff = Compare({{lossy}}, {{RunWithWaits(3)}});
+  ASSERT_EQ(diff.waits.size(), 1u);
+  EXPECT_EQ(diff.waits[0].fate, Fate::kNotKnown);
+  EXPECT_EQ(diff.waits[0].waits.now.rounded(), 3u);
+  EXPECT_EQ(diff.all_waits.delta(), 3);
+}
+
+// A side on which waits were not searched for has none to compare with.
+TEST(RunComparison, WaitsNeedBothSides) {
+  const RunComparison diff = Compare({{RunProfile()}}, {{RunWithWaits(3)}});
+  EXPECT_FALSE(diff.has_waits);
+  EXPECT_TRUE(diff.waits.empty());
+}
+
 }  // namespace
 }  // namespace flowback

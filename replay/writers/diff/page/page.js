@@ -15,8 +15,8 @@ const FATES = {
   not_known: ['not known for one side', 'unknown'], both: ['', ''],
 };
 const kindOf = (row) => FATES[row.fate][1];
-function badges(row) {
-  const [words, kind] = FATES[row.fate];
+function badges(row, name) {
+  const [fate, kind] = FATES[row.fate], words = name || fate;
   return [words ? [' ', make('span', { class: 'badge ' + kind }, words)] : null,
     row.in_all_runs ? null : [' ', make('span', { class: 'badge' }, 'in some recordings')]];
 }
@@ -146,6 +146,26 @@ function functionsSection() {
   return ['Functions', make('p', { class: 'note' }, 'By change of the instructions that each function executed itself.'), made.element];
 }
 
+function waitsSection() {
+  if (!head.has_waits) return null;
+  const rows = byType('wait'), by = (row) => (head.has_times ? row.waiting : row.waits);
+  const most = largest(rows, by), words = head.has_times ? inTime : count;
+  const columns = [
+    ['change', (row) => changeCell(by(row), most, words), '', (row) => Math.abs(delta(by(row)))],
+    ['old', (row) => words(by(row).old), '', (row) => by(row).old],
+    ['new', (row) => words(by(row).new), '', (row) => by(row).new],
+  ];
+  if (head.has_times) columns.push(['waits', (row) => oldAndNew(row.waits), '', (row) => Math.abs(delta(row.waits))]);
+  columns.push(['function', (row) => [make('span', { class: 'name' }, row.function || '(no name)'),
+    badges(row, { new: 'new', gone: 'gone' }[kindOf(row)]), make('div', { class: 'place' }, row.caller ? 'called in ' + row.caller : '')], 'w', (row) => row.function]);
+  const made = new ChangeTable({
+    columns, rows, nameOf: (row) => `${row.function} ${row.caller || ''}`, changeOf: by,
+    kinds: [['new', (row) => kindOf(row) === 'new'], ['gone', (row) => kindOf(row) === 'gone']],
+  });
+  const measure = head.has_times ? 'their time' : 'their number';
+  return ['Waits', make('p', { class: 'note' }, `Waits of threads for each other, by change of ${measure}.`), made.element];
+}
+
 function directionsSection() {
   const rows = byType('direction');
   if (!rows.length) return null;
@@ -201,7 +221,7 @@ function leftOutNote() {
 const main = document.getElementById('main'), contents = document.getElementById('contents');
 document.getElementById('title').textContent = document.title;
 main.append(make('section', { id: 'summary' }, sentencesOf(data.sentences), factsSection(), leftOutNote() || ''));
-for (const section of [limitsSection, functionsSection, directionsSection, linesSection, coverageSection]) {
+for (const section of [limitsSection, functionsSection, waitsSection, directionsSection, linesSection, coverageSection]) {
   const made = section();
   if (!made) continue;
   const [title, ...rest] = made, id = title.toLowerCase().replaceAll(' ', '-');
