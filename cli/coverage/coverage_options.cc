@@ -57,9 +57,11 @@ void AddCoverageOptions(CLI::App& app, CoverageOptions& options, ReaderWords& wo
   app.add_option("--baseline", options.baseline,
                  "Compare with an older part file: list newly executed functions, and those no "
                  "longer executed");
-  app.add_option("--fail-under", options.fail_under,
-                 "Exit with 1 if less was executed: PERCENT of the lines (of the instructions, if "
-                 "no lines are known), or KIND:PERCENT");
+  app.add_option(
+      "--fail-under", options.fail_under,
+      "Exit with 1 if less was executed: PERCENT of the lines (of the instructions, if "
+      "no lines are known), or KIND:PERCENT; KIND is lines, functions, branches, blocks or "
+      "instructions");
   app.footer(
       "With -- CMD, --engine may name an engine that records (emulate, which is usual; step).\n"
       "`flowback help output coverage` describes the text and the JSON.");
