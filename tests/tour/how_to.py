@@ -2,7 +2,8 @@
 """Runs the commands of one page of docs/how-to/, with programs that stand for the reader's.
 
 how_to.py FLOWBACK CXX PAGE [--crash]. A command is a line of an indented block; lines of one block share a shell,
-and so do the blocks of a page. Each must end with status 0. A command is skipped, with the reason, if a row of
+and so do the blocks of a page. Each must end with status 0, or with
+that of a crash if it runs a program with --crash. A command is skipped, with the reason, if a row of
 SKIPPED fits it, if its program is not installed, or if it reads what a skipped command would have written. With
 --crash the programs crash, and the page must notice (ci.md). Exit status: 0; 1 where a command failed; 77 where this
 machine cannot record."""
@@ -18,6 +19,8 @@ import tempfile
 HERE = os.path.dirname(os.path.abspath(__file__))
 SOURCE = os.path.join(HERE, "programs", "server.c")
 LIMIT_SECONDS = 150
+# The status of a program that aborts.
+CRASHED = "134"
 ARM_COMPILER = "aarch64-linux-gnu-g++"
 
 # What a command must not have to run here, and why. Each row must fit a command of some page (check_rows).
@@ -109,10 +112,11 @@ def judge(page, result, crashes):
     parts = re.split(r"\n@@ (\d+) (\d+)\n", result.stdout)
     failed = 0
     for output, number, status in zip(parts[0::3], parts[1::3], parts[2::3]):
-        word = "runs" if status == "0" else f"FAILED, status {status}"
-        failed += status != "0"
-        print(f"{word}: {page.commands[int(number)]}")
-        if status != "0":
+        command = page.commands[int(number)]
+        good = status == (CRASHED if command.endswith(" --crash") else "0")
+        print(f"{'runs' if good else f'FAILED, status {status}'}: {command}")
+        if not good:
+            failed += 1
             print(output[-2000:])
     if crashes:
         noticed = result.returncode == 134 and "was killed by SIGABRT" in parts[-1] and "run.tar.zst has" in parts[-1]
