@@ -53,7 +53,7 @@ class FlowRows : public QueryRows, protected ExecutionConsumer {
   // Blocks go to these first.
   void Pass(const BlockRun& run) { Pass(run.lengths.size(), run.tsc); }
   void Pass(const BlockBatch& batch) { Pass(batch.instructions(), batch.last_tsc()); }
-  // The time of the last block of which it is known; 0: there is none.
+  // The time of the last block of which it is known; 0 if no block has a known time.
   uint64_t now() const { return now_; }
 
  private:

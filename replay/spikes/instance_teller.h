@@ -46,7 +46,7 @@ struct InstancePlan {
 
 // Where an instance begins or ends in the thread's flow, or goes to another stack and comes back.
 struct InstanceMark {
-  uint64_t position = 0;  // so many instructions of the thread lie before it
+  uint64_t position = 0;  // number of the thread's instructions before it
   uint32_t number = 0;
   bool begins = false;    // or comes back
   bool switches = false;  // the instance goes on
@@ -80,9 +80,9 @@ class InstanceTeller final : public CallListener {
   void End(uint64_t position, const ExitTime& time) {
     Close(position, time, InstanceState::kWhole);
   }
-  // Flow was lost: so many bytes of trace.
+  // Flow was lost, with this number of bytes of trace.
   void OnLost(uint64_t bytes, bool keeps_place);
-  // The flow has ended after so many instructions. Call it after CallStack::Finish.
+  // The flow has ended after this number of instructions. Call it after CallStack::Finish.
   void Finish(uint64_t position);
 
   // Cycles of the flow that ends behind so many instructions of the thread; in their order, before

@@ -28,7 +28,7 @@ struct PlacePass {
   bool starts = false;
   bool has_value = false;
   uint64_t value = 0;
-  uint64_t position = 0;  // so many instructions of the thread lie before it
+  uint64_t position = 0;  // number of the thread's instructions before it
   TimePoint at;
 };
 

@@ -49,7 +49,7 @@ struct SpikeOptions {
   std::optional<InstanceMeasure> measure{};
   SlowLimit limit{};
   uint64_t least_time = 0;  // shorter instances are not slow
-  size_t top = 5;           // so many slow instances are shown, the slowest first
+  size_t top = 5;           // number of slow instances to show, the slowest first
   // Bytes of what instances did that are kept until it is known which are slow. Where they do not
   // suffice, the flow is followed a second time.
   size_t row_bytes = size_t{128} << 20;

@@ -25,7 +25,7 @@ class DurationCounts {
   }
   void Add(const DurationCounts& other);
   CallDurations Take() const;
-  // Returns the value that the given share of them does not exceed; 0: there is none.
+  // Returns the value that the given share of them does not exceed; 0 if nothing was counted.
   uint64_t Quantile(double share) const;
 
  private:

@@ -22,8 +22,8 @@ namespace flowback {
 class KeptTimeline {
  public:
   // The timeline that MakeTimeline gives of these, which must outlive it. `focus` identifies
-  // TimelineOptions::focus; empty: there is none. Nothing comes from the cache, or is kept there,
-  // where that has no folder or no key.
+  // TimelineOptions::focus; empty if no focus is set. Nothing comes from the cache, or is kept
+  // there, where that has no folder or no key.
   KeptTimeline(const TimelineSources& sources, const std::vector<const ThreadFlow*>& flows,
                const TimelineOptions& options, const std::string& focus, IndexCache cache);
 

@@ -47,9 +47,9 @@ struct BuilderSystemCall {
 
 // Where the thread is.
 struct BuilderProgress {
-  uint64_t instructions = 0;  // so many it has executed
-  size_t calls = 0;           // so many it is in
-  uint64_t innermost_at = 0;  // behind so many the innermost of these began
+  uint64_t instructions = 0;  // executed until now
+  size_t calls = 0;           // open now
+  uint64_t innermost_at = 0;  // executed before the innermost of these began
 };
 
 // Hears of calls as a CallListener does.
@@ -77,7 +77,7 @@ class ThreadTimelineBuilder {
   void OnExit(size_t depth, const BuilderExit& exit);
   // Behind the calls and returns that the thread made before it.
   void OnSystemCall(const BuilderSystemCall& call);
-  // `instructions`: so many the thread has executed.
+  // `instructions`: the number that the thread has executed.
   void OnSwitch(uint32_t stack, uint64_t instructions);
 
  private:
@@ -166,7 +166,7 @@ class ThreadTimelineBuilder {
   bool has_bounds_ = false;
   size_t span_ = 0;  // of the account's, that the cursor is in
   uint64_t instructions_ = 0;
-  size_t cut_at_;  // the tree is cut where it has so many nodes
+  size_t cut_at_;  // the number of nodes at which the tree is cut
   size_t long_open_ = 0;
   bool is_ending_ = false;  // the time to the end of the life is not charged yet
   std::optional<TimelineCall> last_;

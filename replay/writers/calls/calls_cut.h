@@ -52,7 +52,7 @@ class CallsCut final : public CallsTeller {
   std::vector<int8_t> matches_;  // by function: -1: not asked yet
   // Of the thread.
   std::vector<Open> open_;
-  size_t told_ = 0;  // so many of the outermost open calls were looked at for telling
+  size_t told_ = 0;  // number of the outermost open calls that were checked for reporting
   std::unordered_map<uint64_t, uint64_t> absorbed_;  // of calls on stacks that were left
 };
 

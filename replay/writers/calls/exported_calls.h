@@ -146,7 +146,7 @@ class ExportedCalls final : public PlayConsumer, private CallListener {
   uint64_t time_ = 0;
   uint64_t told_ = 0;          // the time of what was told last
   uint64_t instructions_ = 0;  // as far as it was told
-  uint64_t calls_ = 0;         // so many have begun
+  uint64_t calls_ = 0;         // number that have begun
   uint64_t absent_until_ = 0;  // as far as absences were told
   std::vector<Open> open_;     // of the stack that it is on, the outermost first
   uint32_t on_ = 0;            // that stack

@@ -21,7 +21,7 @@ struct PageRow {
 struct PageInstance {
   uint32_t number = 0;
   uint32_t row = 0;
-  uint64_t stands_for = 1;  // so many instances of the strip, with itself
+  uint64_t stands_for = 1;  // number of instances in the strip, with itself
 };
 
 // A column of the histogram.
@@ -36,7 +36,7 @@ struct PageLimits {
   size_t rows = 40;
   size_t bars = 100;
   size_t slow = 10'000;    // slow instances that are kept one by one: the largest
-  size_t others = 20'000;  // up to so many others all are kept
+  size_t others = 20'000;  // the most other instances that are all kept
   size_t cells = 20'000;   // of a kind (normal, slow, not whole)
   size_t levels = 16;      // a cell's height is one of them
 };

@@ -13,8 +13,8 @@ namespace {
 constexpr size_t kNumbers = 43;  // columns ahead of a name
 constexpr size_t kIpc = 8;       // and of the cycles
 
-// A path with less of its tree is not shown.
-constexpr uint64_t kLeastShare = 200;  // one in so many
+// A path with less than 1/200 of its tree is not shown.
+constexpr uint64_t kLeastShare = 200;
 
 // Returns what `weight` yields for the threads' lives, or for the requested calls; at least 1.
 template <class Weight>

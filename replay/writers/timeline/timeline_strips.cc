@@ -123,7 +123,7 @@ class StripPainter {
 
   void AppendColumn(const StripColumn& column, StripLine& line) {
     constexpr auto kExecutes = static_cast<size_t>(TimeClass::kExecuting);
-    constexpr uint64_t kLittle = 50;  // one in so many
+    constexpr uint64_t kLittle = 50;  // 1/50
     const auto most = std::ranges::max_element(column.times);
     if (*most == 0) return line.Add(' ', nullptr);
     if (!view_.function.empty()) return AppendFocus(column, line);

@@ -25,7 +25,7 @@ struct CallRow {
   uint64_t begin = 0;
   uint64_t end = 0;
   uint64_t parent_path = 0;
-  uint64_t parent = 0;  // the call's id; 0: there is none
+  uint64_t parent = 0;  // the id of the call around it; 0: it has no known caller
   uint64_t instructions = 0;
   uint64_t self = 0;
 };
