@@ -4,7 +4,9 @@
 #include <iostream>
 
 #include "base/mapped_file.h"
+#include "base/recorded/call_samples.h"
 #include "capture/bundle/bundle_writer.h"
+#include "capture/formats/samples.h"
 #include "cli/pack/pack_options.h"
 #include "cli/pack/pack_text.h"
 #include "cli/reading/reading_job.h"
@@ -30,6 +32,7 @@ class PackJob final : public ReadingJob {
 
   Status AddRedacted(const PackedFile& file, bundle::BundleWriter& writer);
   Status Add(const PackedFile& file, bundle::BundleWriter& writer);
+  Status OpenRecorded();
 
   const PackOptions& options_;
   BundleFiles files_;
@@ -41,8 +44,7 @@ Status PackJob::Prepare() {
   if (options_.reader.output.empty() && (input.starts_with("/dev/") || input.starts_with("/proc/")))
     return Fail(Error(ErrorCode::kUsage, "pack: the recording has no name to name the bundle after")
                     .Remedy("-o FILE"));
-  if (Status status = opened_.OpenTrace(); !status) return status;
-  if (Status status = opened_.OpenCode(); !status) return status;
+  if (Status status = OpenRecorded(); !status) return status;
   Result<BundleFiles> files =
       FilesForBundle(opened_, {.sources = !options_.strip_source, .cores = !options_.no_core});
   if (!files) return Fail(files.error());
@@ -50,6 +52,17 @@ Status PackJob::Prepare() {
   files_.manifest.made_by = options_.made_by;
   files_.manifest.redacted = options_.redact;
   return {};
+}
+
+// The recording may hold samples and no trace.
+Status PackJob::OpenRecorded() {
+  const Recording& recording = opened_.recording();
+  if (CallSamplesOf(recording.config) != nullptr || HasAccessSamples(recording)) {
+    if (Status status = opened_.OpenSource(); !status) return status;
+    return opened_.LoadCode();
+  }
+  if (Status status = opened_.OpenTrace(); !status) return status;
+  return opened_.OpenCode();
 }
 
 // Where none is named: beside the recording, which may be a folder.

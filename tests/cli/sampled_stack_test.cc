@@ -190,6 +190,26 @@ TEST(SampledStack, CodeWithoutANameIsToldByItsPlaceInTheFile) {
   EXPECT_TRUE(folded.contains(comm + ";?? 1\n")) << folded;
 }
 
+TEST(SampledStack, ABundleHasTheFilesOfTheSamples) {
+  const ScratchFolder folder;
+  ElfSpec spec;
+  spec.segments.emplace_back().address = 0x1000;
+  spec.segments.back().bytes.resize(0x1000, 0x90);
+  const WrittenElf elf = WriteElf(spec);
+  WriteFile(folder.File("root/lib/nameless.so"), elf.bytes);
+  SampledFile file;
+  file.Map(0x1000, elf.segment_offsets[0], "/lib/nameless.so");
+  file.Sample(42, 10, {0x1010, 0x1021}, {});
+  const std::string path = file.Write(folder);
+  const std::string bundle = folder.File("it.tar.zst");
+  const ProgramResult packed =
+      RunFlowback({"pack", path, "--symfs", folder.File("root"), "-o", bundle});
+  ASSERT_EQ(packed.status, 0) << packed.err;
+  const std::string folded = RunFlowback({"export", "--to", "folded", bundle}).out;
+  EXPECT_TRUE(folded.contains(";nameless.so+" + Hex(elf.segment_offsets[0] + 0x21) + ";"))
+      << folded;
+}
+
 TEST(SampledStack, InfoCountsThem) {
   const ScratchFolder folder;
   SampledFile file;
