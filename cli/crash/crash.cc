@@ -10,6 +10,9 @@ namespace flowback::cli {
 namespace {
 
 void AddCrashOptions(CLI::App& app, CrashWords& words, ReaderWords&) {
+  app.get_option("--core")->description(
+      "Take values of registers and memory from a core dump, and code that no file has (default: "
+      "the dump that `record` noted)");
   app.add_option("--pid", words.pid,
                  "Process that died (default: the first one that a signal killed)");
   app.add_option("--last", words.last,

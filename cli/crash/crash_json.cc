@@ -180,6 +180,10 @@ std::string CrashJson(const CrashReport& report, Session& session) {
   json["dump"] = report.living ? LivingJson(report, session) : Json(nullptr);
   json["stay"] = StayJson(report, session);
   json["fault"] = report.fault ? InstructionJson(*report.fault) : Json(nullptr);
+  json["missing_code"] = report.missing ? Json{{"file", TextOrNull(report.missing->file)},
+                                               {"offset", HexOrNull(report.missing->offset)},
+                                               {"why", TextOrNull(report.missing->why)}}
+                                        : Json(nullptr);
   json["operands"] = ListOf(report.operands, [](const CrashOperand& operand) -> Json {
     return {{"name", operand.name},
             {"value", HexOrNull(operand.value)},

@@ -166,6 +166,8 @@ std::string DoubtWords(const CrashReport& report) {
       return unknown + "it is no division";
     case SignalDoubt::kLegal:
       return unknown + "the processor can execute it";
+    case SignalDoubt::kNoCode:
+      return unknown + "its code is missing";
     case SignalDoubt::kNone:
       break;
   }
@@ -177,7 +179,23 @@ std::string EndedWords(const CrashReport& report) {
   return report.aborted ? ": it called abort" : "";
 }
 
+// " at 0x1129 of /usr/bin/srv, accessing address 0x8, a null pointer. The cause is not known: the
+// code there is missing, because the file was not found".
+std::string MissingWords(const CrashReport& report) {
+  const MissingCode& missing = *report.missing;
+  const uint64_t address = report.end->ip.value_or(report.threads.front().place.address);
+  std::string words = missing.offset ? fmt::format(" at {} of ", Hex(*missing.offset))
+                                     : fmt::format(" at {}, in ", Hex(address));
+  words += missing.file.empty() ? "memory without a file" : Printable(missing.file);
+  if (const auto& accessed = report.end->fault_address)
+    words += fmt::format(", accessing address {}{}", Hex(*accessed),
+                         report.kind == CrashKind::kNullPointer ? ", a null pointer" : "");
+  words += ". The cause is not known: the code there is missing";
+  return missing.why.empty() ? words : words + ", because " + Printable(missing.why);
+}
+
 std::string KindWords(const CrashReport& report) {
+  if (report.missing) return MissingWords(report);
   const std::string in = " in " + FaultPlace(report) + CallerOfLibrary(report);
   const std::string own = report.cause ? " in " + PlaceWords(*report.cause) : "";
   switch (report.kind) {

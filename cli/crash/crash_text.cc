@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <vector>
 
 #include "base/hex.h"
 #include "cli/stack/frame_text.h"
@@ -27,6 +28,7 @@ class CrashWriter {
       out_ +=
           "The core dump does not fit to the flow: it is of another run, or another process "
           "wrote to the memory. No value is taken from it.\n";
+    WriteMissing();
     out_ += LivingText(report_, session_);
     WriteFault();
     WriteWhy();
@@ -46,6 +48,13 @@ class CrashWriter {
   static constexpr size_t kOutermost = 10;
 
   void Line(const std::string& line) { out_ += "  " + line + "\n"; }
+
+  // What helps: memory without a file has its remedy in the first sentence.
+  void WriteMissing() {
+    if (report_.missing && report_.missing->file.starts_with('/'))
+      out_ +=
+          "Name the file that ran: --image FILE, or --symfs FOLDER, below which it has its path.\n";
+  }
 
   void WriteFault() {
     if (!report_.fault) return;
@@ -98,8 +107,10 @@ class CrashWriter {
       names +=
           (names.empty() ? "" : ", ") + PlaceWords(suspect.last_store.value_or(suspect.function));
     if (!names.empty())
-      out_ += "\nFunctions that returned last, the latest first, where each stored last: " + names +
-              "\n";
+      out_ +=
+          "\nOne of the functions that returned last may have stored the bad value. The latest "
+          "first, each at its last store or call: " +
+          names + "\n";
   }
 
   // Shows both ends of a deep stack, and how many frames lie between.
@@ -107,6 +118,7 @@ class CrashWriter {
     const std::vector<StackFrame>& frames = thread.stack.frames;
     const size_t outermost = most > 2 * kOutermost ? kOutermost : 0;
     size_t level = 0;
+    if (frames.empty()) Line("(not known: what executed before is lost)");
     for (size_t i = 0; i < frames.size(); ++i) {
       const bool is_left_out = frames.size() > most && i >= most - outermost;
       if (is_left_out && i == most - outermost) {
@@ -157,18 +169,26 @@ class CrashWriter {
                        PlaceWords(one.place)));
   }
 
+  static bool Contains(const LastCall& outer, const LastCall& inner) {
+    return outer.depth < inner.depth && (outer.is_open() || outer.end_number >= inner.end_number);
+  }
+
   void WriteCalls(const CrashThread& thread) {
     if (thread.calls.empty()) return;
-    out_ += "\nThe last calls that it made, the time before the end, instructions:\n";
-    unsigned least = UINT32_MAX;
-    for (const LastCall& call : thread.calls) least = std::min(least, call.depth);
+    out_ +=
+        "\nThe last calls that it made: the time from the call to the end, and its instructions. A "
+        "call stands below its caller.\n";
+    std::vector<const LastCall*> callers;  // of the next one, as far as they are listed
     for (const LastCall& call : thread.calls) {
+      while (!callers.empty() && !Contains(*callers.back(), call)) callers.pop_back();
+      const size_t level = std::min(callers.size(), size_t{40});
+      callers.push_back(&call);
       const CrashPlace place = PlaceOf(session_, call.space, call.entry, false);
       std::string_view function = place.function;
       if (function.ends_with("@plt")) function.remove_suffix(std::string_view("@plt").size());
       const std::string name = function.empty() ? PlaceWords(place) : ShortName(function);
       Line(fmt::format("{:>10} {:>9}  {}{}{}", Before(call.tsc), call.end_number - call.number,
-                       std::string(size_t{2} * std::min(call.depth - least, 40U), ' '), name,
+                       std::string(2 * level, ' '), name,
                        call.was_left    ? " (left by a jump further out)"
                        : call.is_open() ? " (did not return)"
                                         : ""));

@@ -53,7 +53,7 @@ class Reporter {
     if (input_.living != nullptr) report_.living = *input_.living;
     if (Status status = AddThreads(dying); !status) return Fail(status.error());
     TellFault(dying);
-    if (Status status = TellEndStack(input_, dying, has_code_, report_); !status)
+    if (Status status = TellEndStack(input_, dying, has_code_ || report_.missing, report_); !status)
       return Fail(status.error());
     TellKind(dying);
     TellHang(dying);
@@ -173,13 +173,13 @@ class Reporter {
     const AddressSpace* const space = at.instruction.space;
     const size_t size = space == nullptr ? 0 : space->Read(address, code.data(), code.size());
     has_code_ = size != 0;
-    if (!has_code_) return;
+    if (!report_.end->fault_address) report_.end->fault_address = DumpedAddress(at.tid);
+    if (!has_code_) return TellMissing(space, address);
     const Bytes bytes{code.data(), size};
     report_.fault = {.number = at.number,
                      .tsc = at.tsc,
                      .place = PlaceOf(input_.session, space, address, false),
                      .text = disassembler_.Text(bytes, address, at.instruction.mode)};
-    if (!report_.end->fault_address) report_.end->fault_address = DumpedAddress(at.tid);
     access_ = AccessOf(bytes, address, at.instruction.mode, report_.end->fault_address,
                        input_.death_core(), at.tid);
     const DoubtFacts facts{.signal = WTERMSIG(report_.end->wait_status),
@@ -205,6 +205,16 @@ class Reporter {
     report_.writes = access_->is_store;
     for (const FaultOperand& operand : access_->operands)
       report_.operands.push_back({std::string(operand.name), operand.value, operand.is_address});
+  }
+
+  void TellMissing(const AddressSpace* space, uint64_t address) {
+    report_.missing = MissingCodeAt(*report_.end, space, address);
+    if (!report_.missing) return;
+    if (!report_.end->fault_address && !Source().is_known) report_.doubt = SignalDoubt::kNoCode;
+    CrashPlace& place = report_.threads.front().place;
+    if (place.address != address || !place.object.empty()) return;
+    place.object = report_.missing->file;
+    place.in_object = report_.missing->offset.value_or(0);
   }
 
   // The innermost frame outside of the libraries that end a program: with a source line, if any
@@ -250,7 +260,7 @@ class Reporter {
     report_.kind = KindOf({.end = *report_.end,
                            .was_sent = report_.doubt != SignalDoubt::kNone || Source().was_sent,
                            .ends_itself = EndsItself(frames, report_.threads.front().system_calls),
-                           .has_code = has_code_ || !IsFault(),
+                           .has_code = has_code_ || report_.missing || !IsFault(),
                            .on_stack = access_ && access_->is_stack,
                            .stack_pointer = stack_pointer,
                            .stack_is_there = stack_pointer && input_.death_core()->Memory(
@@ -405,7 +415,8 @@ class Reporter {
     const auto& why = report_.why;
     const bool is_told =
         why && ((why->stored && !why->stored->caller) || why->end == values::ChainEnd::kConstant);
-    if (is_of_memory && !is_told) report_.returned_last = ReturnedLast(input_, dying, kMost);
+    if (is_of_memory && !is_told && !report_.missing)
+      report_.returned_last = ReturnedLast(input_, dying, kMost);
   }
 
   // When the oldest instruction of the chain was, and who stored what it loaded.

@@ -19,6 +19,7 @@
 #include "replay/crash/last_calls.h"
 #include "replay/crash/last_system_calls.h"
 #include "replay/crash/living_dump.h"
+#include "replay/crash/missing_code.h"
 #include "replay/debug/machine.h"
 #include "replay/debug/past_values.h"
 #include "replay/debug/replayed_stacks.h"
@@ -155,8 +156,10 @@ struct CrashReport {
   std::optional<ProcessEnd> end;     // of the process; empty: it was not recorded
   std::vector<CrashThread> threads;  // the dying one first
   // The instruction at which the thread died: it has not executed. Empty: there is no code there,
-  // or the thread did not die of one.
+  // it is missing here, or the thread did not die of one.
   std::optional<CrashInstruction> fault;
+  // The code at which the thread died, if its bytes are not here: then the cause is not known.
+  std::optional<MissingCode> missing;
   bool writes = false;  // the access that failed is a store
   std::vector<CrashOperand> operands;
   std::optional<CrashWhy> why;       // of the register that the bad address came from, or --why's

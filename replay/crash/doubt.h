@@ -21,7 +21,8 @@ enum class SignalDoubt : uint8_t {
   kAccessible,  // the memory that it accesses is there, and it may access it so
   kNoAccess,    // it accesses no memory
   kNoDivision,  // it computes nothing that can fail
-  kLegal        // the processor can execute it
+  kLegal,       // the processor can execute it
+  kNoCode       // its bytes are not here
 };
 
 struct DoubtFacts {

@@ -288,6 +288,40 @@ class Crashes(unittest.TestCase):
                 self.assertIn("SIGABRT", said.stdout, said.stderr)
                 self.assertIn("$1 = 6", said.stdout, said.stderr)
 
+    def test_missing_code_is_no_jump_to_nowhere(self):
+        """The recording alone, without the program: none is there, another build, or a file without code."""
+        folder = os.path.join(self.folder, "alone")
+        os.mkdir(folder)
+        program, path = os.path.join(folder, "dies"), os.path.join(folder, "alone.data")
+        shutil.copy(PROGRAMS["optimised"], program)
+        # A core dump could hold the code.
+        run(["sh", "-c", 'ulimit -S -c 0; exec "$@"', "sh", FLOWBACK, "record", "-q", "--engine", "emulate", "-o", path,
+             "--", program, "null"], folder, status=None)
+        whole = self.crash(path)
+        offset = int(whole["fault"]["place"]["object_offset"], 16)
+        # Where the recorder notes no address, somebody may have sent the signal.
+        kind = "null-pointer" if whole["fault_address"] else "signal"
+        shutil.rmtree(path + ".images")
+        os.unlink(program)
+        words = ["--build-id-cache", folder]
+        text = self.text(path, *words)
+        self.assertIn("--symfs FOLDER", text.splitlines()[1])
+        self.assertNotIn("where no code is", text)
+        covered = run([FLOWBACK, "coverage", path, *words], folder).stdout
+        self.assertIn(program + "  (its file is missing: what ran in it is not known)", covered)
+        self.assertIn("as far as is known, with", run([FLOWBACK, "locks", path, *words], folder).stdout)
+        for why, make in (("the file was not found", ["true"]),
+                          ("another build", ["cp", PROGRAMS["unoptimised"], program]),
+                          ("because the file", ["objcopy", "--only-keep-debug", PROGRAMS["optimised"], program])):
+            with self.subTest(why):
+                subprocess.run(make, check=True)
+                told = self.crash(path, *words)
+                self.assertEqual((told["kind"], told["fault"], told["why"]), (kind, None, None))
+                self.assertEqual(told["missing_code"]["file"], program)
+                self.assertIn(f"was killed by SIGSEGV at {offset:#x} of {program}", told["sentence"])
+                self.assertIn("The cause is not known: the code there is missing", told["sentence"])
+                self.assertIn(why, told["sentence"])
+
     def test_threads(self):
         told = self.crash(self.record("unoptimised", "thread"))
         self.assertEqual(len(told["threads"]), 2)

@@ -88,6 +88,8 @@ class SummaryWriter {
     if (object.counts->id.made_at_run_time)
       name += fmt::format("  (made at run time: {} instructions executed)",
                           object.counts->instructions.size());
+    else if (object.counts->instructions.empty() && !object.problem.empty())
+      name += "  (its file is missing: what ran in it is not known)";
     else if (object.counts->instructions.empty())
       name += "  (mapped, never executed)";
     else if (!object.problem.empty())

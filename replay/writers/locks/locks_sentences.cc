@@ -68,7 +68,12 @@ size_t CountWaiters(const LockReport& report) {
 std::string NobodyWaited(const LocksView& view) {
   uint64_t instructions = 0;
   for (const LockThread& thread : view.report->threads) instructions += thread.instructions;
-  return fmt::format("No thread waited for another one: {}, {} looked at.",
+  uint64_t losses = 0;
+  for (const LossSum& sum : view.report->losses) losses += sum.count;
+  return fmt::format("No thread waited for another one{}: {}, {} looked at.",
+                     losses == 0 ? ""
+                                 : " as far as is known, with " +
+                                       fmt::format("{} loss{}", losses, losses == 1 ? "" : "es"),
                      Counted(view.report->threads.size(), "thread"),
                      Counted(instructions, "instruction"));
 }
