@@ -89,10 +89,15 @@ std::string ShellWord(const std::string& word) {
   return quoted + "'";
 }
 
-// Empty: whoever reads the pipe is what comes next.
+// With --on-crash, a command that no signal killed leaves no trace.
+bool IsDiscarded(const RecordSummary& summary, const RecordOptions& options) {
+  return options.direction.on_crash && !WIFSIGNALED(summary.command_status);
+}
+
+// Empty: whoever reads the pipe is what comes next, or nothing was kept.
 // A program that a signal killed is asked about its crash.
 std::string NextCommand(const RecordSummary& summary, const RecordOptions& options) {
-  if (options.files.pipe >= 0) return {};
+  if (options.files.pipe >= 0 || IsDiscarded(summary, options)) return {};
   const bool crashed = !options.target.command.empty() && !summary.process_ends.empty() &&
                        WasKilled(summary.process_ends.front());
   return (crashed && !summary.events ? "flowback crash " : "flowback info ") +
@@ -152,6 +157,7 @@ double OverwrittenPercent(const RecordSummary& summary) {
 // On purpose, so it is not lost; but it is not in the file.
 std::string OverwrittenText(const RecordSummary& summary, const RecordOptions& options) {
   if (!options.streams.snapshot_bytes) return {};
+  if (IsDiscarded(summary, options)) return "; no crash: the trace was discarded";
   if (summary.overwritten_bytes == 0) return "; nothing overwritten";
   return fmt::format("; {} of {} overwritten ({:.1f} %)", GroupedDigits(summary.overwritten_bytes),
                      Counted(summary.bytes, "trace byte"), OverwrittenPercent(summary));
@@ -358,6 +364,7 @@ void TellText(const RecordSummary& summary, const RecordOptions& options) {
   for (const std::string& note : summary.notes) Warn("record: " + note);
   if (summary.events) return TellEventsText(summary, options);
   TellRun(summary, options);
+  if (IsDiscarded(summary, options)) return;
   const uint64_t kept = summary.failure ? summary.written_bytes : summary.bytes;
   Warn(fmt::format("record: {} (emulated) in {}, {}",
                    Counted(kept - std::min(kept, summary.overwritten_bytes), "trace byte"),

@@ -59,7 +59,7 @@ class StreamTimes final : public ExecutionConsumer {
   StreamTimes(StreamOwners& owners, const TimeUnit& unit, const WatchAddresses& span,
               uint64_t stream_size)
       : owners_(owners), unit_(unit), span_(span), stream_size_(stream_size), phase_(Paused()) {
-    if (owners.overwritten) phase_ = TimePhase::Of(LossCause::kNotKept);
+    if (owners.overwritten) phase_ = {.kind = TimeClass::kFiltered, .cause = {}};
   }
 
   void OnBlock(const BlockRun&) override {}

@@ -131,6 +131,9 @@ TEST(RecordEvents, InSoftwareTheEndIsKeptOnlyOfACrash) {
     const ProgramResult none = record(engine, "exit 139");
     EXPECT_EQ(none.status, 139);
     EXPECT_TRUE(none.err.contains("no trace of its end is kept (--on-crash)")) << none.err;
+    EXPECT_TRUE(none.err.contains("; no crash: the trace was discarded\n")) << none.err;
+    EXPECT_FALSE(none.err.contains("overwritten") || none.err.contains("next:")) << none.err;
+    EXPECT_TRUE(none.out.contains(R"("next":null)")) << none.out;
     EXPECT_NE(RunFlowback({"decode", "--as", "summary", file}).status, 0);
   }
   const ProgramResult running =

@@ -406,7 +406,7 @@ TEST_F(TimeAccountTest, ASharedCpuWithoutSwitchRecordsIsNobodys) {
   EXPECT_EQ(Of(8).Of(TimeClass::kLost).time, Of(8).lifetime());
 }
 
-TEST_F(TimeAccountTest, ASnapshotHasLostWhatWasOverwritten) {
+TEST_F(TimeAccountTest, ASnapshotLeavesOutWhatWasOverwritten) {
   TraceWriter trace;
   trace.PsbOn(500, kCode).Stop(600);
   AddStream(0, -1, trace);
@@ -415,8 +415,8 @@ TEST_F(TimeAccountTest, ASnapshotHasLostWhatWasOverwritten) {
   aux.flags = 0x02;
   recording_.sideband.push_back(aux);
   Account();
-  ExpectTime(Of(7), TimeClass::kLost, 400, 100);
-  EXPECT_EQ(Of(7).causes.begin()->first, LossCause::kNotKept);
+  ExpectTime(Of(7), TimeClass::kFiltered, 400, 100);
+  EXPECT_TRUE(Of(7).causes.empty());
   ExpectTime(Of(7), TimeClass::kKernel, 400);
 }
 
