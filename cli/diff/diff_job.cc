@@ -134,13 +134,14 @@ Status DiffJob::WriteJunit(const DiffView& view) const {
   return output->Finish();
 }
 
-// A limit that nothing was held against was missed.
+// A limit that nothing was held against was missed. One that names nothing is wrong usage, which
+// goes before: a misspelt name must not look like a limit that was judged.
 int DiffJob::Judge(const DiffView& view) const {
   int status = kDone;
   for (size_t i = 0; i < view.limits.size(); ++i) {
     const LimitOutcome& outcome = view.outcomes[i];
     if (outcome.passed()) continue;
-    status = kFailed;
+    if (status != kWrongUsage) status = outcome.names_nothing ? kWrongUsage : kFailed;
     const std::string text = PrintableProse(view.limits[i].text);
     if (outcome.problem.empty())
       Warn(fmt::format("--fail-if '{}': {}", text, OutcomeText(view.limits[i], outcome)));

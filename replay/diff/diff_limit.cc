@@ -310,10 +310,12 @@ class LimitHolder {
     std::vector<const FunctionChange*> found;
     for (const FunctionChange& each : diff_.functions)
       if (IsOfLimit(each)) found.push_back(&each);
-    if (found.empty())
-      return Problem("no function of that name executed on either side",
+    if (found.empty()) {
+      outcome_.names_nothing = true;
+      return Problem("names nothing: no function of that name executed on either side",
                      "its name as `diff` prints it, a pattern ('str*'), or an expression "
                      "('/^str/')");
+    }
     const bool adds_up = limit_.measure == DiffLimit::Measure::kSelf ||
                          limit_.measure == DiffLimit::Measure::kCalls ||
                          limit_.measure == DiffLimit::Measure::kOffCpu;

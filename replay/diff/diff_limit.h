@@ -49,8 +49,9 @@ struct LimitOutcome {
   std::string
       problem;  // not empty: nothing could be held against the limit, which counts as failed
   std::string remedy;
-  MeasuredChange change;  // for coverage per cent
-  bool is_noise = false;  // it would be exceeded, but the sides differ no more than repeats do
+  bool names_nothing = false;  // the problem: no side has the function, as if it were misspelt
+  MeasuredChange change;       // for coverage per cent
+  bool is_noise = false;       // it would be exceeded, but the sides differ no more than repeats do
 
   bool passed() const { return !exceeded && problem.empty(); }
 };

@@ -41,8 +41,10 @@ class Limits(compared.Comparing):
         self.judged("coverage(functions) > 99.9%", status=1)
 
     def test_what_cannot_be_held_fails(self):
-        for limit, says in [("calls(Nothing) > 1x", "no function of that name"),
-                            ("time(Loop) > 1x", "emulat"),
+        for limits in (["calls(Nothing) > 1x"], ["calls(Nothing) > 1x", "new() > 1"]):
+            said = self.judged(*limits, status=2).stderr
+            self.assertIn("names nothing: no function of that name executed on either side", said)
+        for limit, says in [("time(Loop) > 1x", "emulat"),
                             ("instructions(/Loop|Same/) > 9x", "several functions")]:
             self.assertIn(says, self.judged(limit, status=1).stderr)
 
