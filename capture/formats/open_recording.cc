@@ -51,8 +51,9 @@ Result<File> OpenFile(const std::string& path, fs::file_type type) {
   if (file) return file;
   const bool refused = file.error().code() == ErrorCode::kPermission;
   return Fail(std::move(file.error())
-                  .Remedy(refused ? "change its permissions, or run as the user who recorded it"
-                                  : "check the name; `-i FILE` takes a perf.data file"));
+                  .Remedy(refused
+                              ? "change its permissions, or run as the user who recorded it"
+                              : "check the name, or record it: `flowback record -o FILE -- CMD`"));
 }
 
 Result<Recording> OpenByContent(const std::string& path) {

@@ -53,15 +53,15 @@ void AddCoverageOptions(CLI::App& app, CoverageOptions& options, ReaderWords& wo
   app.add_option("--top", options.top, "Lines of each list (default 20)");
   app.add_flag("--by-thread", options.by_thread, "Print a summary for each thread");
   app.add_option("--save", options.save,
-                 "Keep the counts in this part file, which can be an input later, and be merged");
+                 "Also write a part file: the counts without the trace, which can be an input "
+                 "later, and be merged");
   app.add_option("--baseline", options.baseline,
                  "Compare with an older part file: list newly executed functions, and those no "
                  "longer executed");
-  app.add_option(
-      "--fail-under", options.fail_under,
-      "Exit with 1 if less was executed: PERCENT of the lines (of the instructions, if "
-      "no lines are known), or KIND:PERCENT; KIND is lines, functions, branches, blocks or "
-      "instructions");
+  app.add_option("--fail-under", options.fail_under,
+                 "Exit with 1 if less than PERCENT was executed of KIND: lines (default; "
+                 "instructions, if no lines are known), functions, blocks, instructions, or "
+                 "branches: directions, taken or not, of conditional branches");
   app.footer(
       "With -- CMD, --engine may name an engine that records (emulate, which is usual; step).\n"
       "`flowback help output coverage` describes the text and the JSON.");

@@ -17,16 +17,22 @@ namespace {
 
 void AddDiffOptions(CLI::App& app, DiffOptions& options, ReaderWords& words) {
   options.words = &words;
-  app.add_option("NEW", options.other, "Recording to compare INPUT with");
-  app.add_option("--old", options.old,
-                 "Recordings or part files of the old side; several show the noise");
+  app.get_option("INPUT")->description("Recording or part file of the older run");
+  app.add_option("NEW", options.other, "Recording or part file of the newer run");
+  app.add_option(
+      "--old", options.old,
+      "Recordings of the old side, or part files (counts of `coverage --save`); several show "
+      "the noise");
   app.add_option("--new", options.now, "Recordings or part files of the new side");
   AddCodeChoice(app, options.patterns, options.function);
   app.add_option("--top", options.top, "Lines of each list (default 10)");
   app.add_option("--min-change", options.min_change,
                  "Leave out changes below this share of all instructions (default 0.1 %)");
-  AddRepeatable(app, "--fail-if", options.fail_if,
-                "Exit with 1 if this holds, such as 'instructions(main) > 1.02x'; repeatable");
+  AddRepeatable(
+      app, "--fail-if", options.fail_if,
+      "Exit with 1 if this holds, such as 'instructions(main) > 1.02x'; repeatable. "
+      "Measures: instructions(F) and time(F) with callees, self(F), calls(F), off_cpu(F), "
+      "coverage(KIND), new(), gone(). Bounds: 1.02x, +5%, +1000, 80%, 5ms");
   app.add_option("--junit", options.junit, "Write each --fail-if as a test case to FILE");
   app.add_flag("--waits", options.waits,
                "Also compare how often and how long threads waited for each other");

@@ -350,12 +350,12 @@ Status CheckWaits(const ExportOptions& options) {
 }
 
 void AddExportOptions(CLI::App& app, ExportOptions& options, ReaderWords&) {
-  app.add_option("--to", options.format, "Format to write: " + SummariesOf(Exports()));
+  app.add_option("--to", options.format, "Format to write:\n" + LinesOf(Exports()));
   app.add_option("--object", options.object,
                  "File of code for a profile: its path or its last part");
   app.add_option(
       "--instance", options.instance,
-      "Write only the N-th slowest instance of the last `spikes`, exact to the instruction");
+      "Write only the N-th slowest instance that the last `spikes` of this recording found");
   app.add_option("--function", options.function,
                  "Calls: write only this function's calls, and what they call. A name, a pattern "
                  "(str*) or /an expression/");

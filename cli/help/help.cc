@@ -30,6 +30,8 @@ constexpr std::pair<std::string_view, std::string_view> kLossTexts[] = {
 #undef FLOWBACK_LOSS
 };
 
+constexpr std::string_view kFirstForDevelopers = "resync";  // and the topics behind it
+
 std::string AllText() {
   std::string text =
       "flowback shows what a program executed: record it, then ask why it crashed, was slow or "
@@ -39,13 +41,19 @@ std::string AllText() {
   for (const Command& command : kCommands)
     text += fmt::format("  {:<9} {}\n", command.name, command.summary);
   text += "\n`flowback help COMMAND` lists a command's options. Topics of `flowback help TOPIC`:\n";
-  for (const Topic& topic : Topics())
-    text += fmt::format("  {:<9} {}\n", topic.name, topic.summary);
+  for (const Topic& topic : Topics()) {
+    if (topic.name == kFirstForDevelopers) text += "\nTopics for developers of flowback:\n";
+    text += fmt::format("  {:<11} {}\n", topic.name, topic.summary);
+  }
   return text +
          "\n`flowback help output COMMAND` describes the output of one command.\n"
-         "\nExit status: 0 done; 1 failed; 2 wrong usage; 3 no such hardware; 4 no permission;\n"
-         "5 device busy; 6 finished with losses and 7 an image is missing (both under --strict);\n"
-         "8 input unreadable.\n";
+         "\nExit status: 0 done; 1 failed, or a limit that an option sets; 2 wrong usage; 3 no "
+         "such\n"
+         "hardware; 4 no permission; 5 device busy; 8 input unreadable. With --strict: 6 if "
+         "anything\n"
+         "was lost, 7 if a file that ran is missing. `record -- CMD` and `coverage -- CMD` end "
+         "with\n"
+         "the status of CMD; 125 flowback failed, 126 and 127 CMD cannot be run.\n";
 }
 
 const Topic* FindTopic(std::string_view name) {

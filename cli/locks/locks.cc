@@ -155,16 +155,24 @@ void AddLocksOptions(CLI::App& app, LockWords& words, ReaderWords&) {
   app.add_option("--top", words.top, "Lines of each list (default 20)");
   app.add_option("--baseline", words.baseline,
                  "Compare with an older recording, or with a file that --json wrote");
-  app.add_option("--fail-over", words.fail_over,
-                 "Exit with 1 if threads wait for locks for a larger share of their time, e.g. 5%. "
-                 "Waits for conditions, barriers and thread ends do not count");
+  app.add_option(
+      "--fail-over", words.fail_over,
+      "Exit with 1 if threads wait for locks for a larger share of their lives, e.g. 5%. "
+      "Waits for conditions, barriers and thread ends do not count");
   CLI::Option* const svg =
       app.add_option("--svg", words.svg, "Write a picture instead of the text, as one SVG file");
   app.add_option(
          "--html", words.html,
          "Write a page to explore instead of the text, as one HTML file that needs nothing else")
       ->excludes(svg);
-  app.footer("`flowback help output locks` describes the text and the JSON.");
+  app.footer(
+      "The program needs no recompilation. `record --locks` records which lock each wait is for, "
+      "so "
+      "that locks of one place in the code have their own rows, with their holders.\n"
+      "Columns: `waiting` and its `share` of the lives of all threads that executed (of a thread's "
+      "row: of its own life); `acquired`, how often a thread got the lock; `trips`, how often a "
+      "waiting loop or call was repeated; `spun`, the share of `waiting` that was not sleeping.\n"
+      "`flowback help output locks` describes the text and the JSON.");
 }
 
 Status UnderstandLocks(const CLI::App&, LockWords& words) {

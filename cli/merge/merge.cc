@@ -123,9 +123,9 @@ int RunMerge(const Arguments& arguments) {
   app.add_option("--from-list", options.lists,
                  "Read names of part files from FILE, one a line; -: standard input");
   app.add_flag("--json", options.json, "Print the result as JSON");
-  app.add_flag(
-      "--strict", options.strict,
-      "Exit with 6 if anything was lost of the counted recordings, with 7 if an image was missing");
+  app.add_flag("--strict", options.strict,
+               "Exit with 6 if anything was lost of the counted recordings, with 7 if a file that "
+               "ran is missing");
   if (const std::optional<int> status = Parse(app, arguments)) return *status;
   return Execute(options);
 }

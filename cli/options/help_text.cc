@@ -89,9 +89,13 @@ Spelling Spell(const CLI::Option& option) {
   };
   for (const std::string& name : option.get_snames()) add("-" + name);
   for (const std::string& name : option.get_lnames()) add("--" + name);
-  // INPUT, which a word without a dash is.
-  if (option.get_positional()) spelling.names = option.get_name();
-  if (option.get_positional() || option.get_items_expected_max() == 0) return spelling;
+  // INPUT, which a word without a dash is; its row may give it another name in this command.
+  if (spelling.names.empty()) {
+    const std::string value = ValueOf(option);
+    spelling.names = value.empty() ? option.get_name() : value;
+    return spelling;
+  }
+  if (option.get_items_expected_max() == 0) return spelling;
   const bool optional = option.get_items_expected_min() == 0;
   spelling.value = optional ? "[" + ValueOf(option) + "]" : ValueOf(option);
   return spelling;
@@ -145,11 +149,23 @@ std::string Roff(std::string_view text) {
   return escaped;
 }
 
+std::string Replaced(std::string text, char from, std::string_view to) {
+  for (size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
+    text.replace(at, 1, to);
+  return text;
+}
+
+// A list of a line each, in one line.
+std::string OneLine(std::string text) {
+  if (const size_t lead = text.find(":\n"); lead != std::string::npos) text[lead + 1] = ' ';
+  return Replaced(std::move(text), '\n', "; ");
+}
+
 std::string OptionRoff(const CLI::Option& option) {
   const Spelling spelling = Spell(option);
   std::string text = ".TP\n\\fB" + Roff(spelling.names) + "\\fR";
   if (!spelling.value.empty()) text += " \\fI" + Roff(spelling.value) + "\\fR";
-  return text + '\n' + Roff(option.get_description()) + '\n';
+  return text + '\n' + Replaced(Roff(option.get_description()), '\n', "\n.br\n") + '\n';
 }
 
 std::string ExamplesText(std::string_view command) {
@@ -168,14 +184,21 @@ std::string ExamplesRoff(std::string_view command) {
   return text.empty() ? text : ".SH EXAMPLES\n" + text;
 }
 
-constexpr std::string_view kExitStatusRoff =
-    "0 done; 1 failed; 2 wrong usage; 3 no such hardware; 4 no permission; 5 device busy; "
-    "6 finished with losses, 7 an image is missing (both under \\-\\-strict); "
-    "8 input unreadable.\n";
-constexpr std::string_view kRecordStatusRoff =
-    "The status of CMD; 125 when flowback itself failed, 126 and 127 when CMD can't be run. "
-    "Without CMD: "
-    "0 done, and the others of\n.BR flowback (1).\n";
+struct ExitStatus {
+  std::string_view command, text;
+};
+// The first row that fits counts.
+constexpr ExitStatus kExitStatus[] = {
+#define FLOWBACK_EXIT_STATUS(command, text) {command, text},
+#include "cli/options/exit_status.def"
+#undef FLOWBACK_EXIT_STATUS
+};
+
+std::string_view ExitStatusOf(std::string_view command) {
+  for (const ExitStatus& status : kExitStatus)
+    if (status.command.empty() || status.command == command) return status.text;
+  return {};
+}
 
 }  // namespace
 
@@ -210,10 +233,12 @@ std::string HelpText(const CLI::App& app, size_t width, HelpExtent extent) {
         section += OptionText(*option, width);
     if (!section.empty()) text += '\n' + heading + ":\n" + section;
   }
-  constexpr size_t kLongFooter = 250;  // record's lists what each engine refuses
+  // record's footer lists what each engine refuses.
   const std::string footer = app.get_footer();
-  if (!footer.empty() && (left_out == 0 || footer.size() < kLongFooter))
+  if (!footer.empty() && (left_out == 0 || command.name != kRecord))
     text += '\n' + Wrapped(footer, 0, width) + '\n';
+  text +=
+      '\n' + Wrapped(fmt::format("Exit status: {}", ExitStatusOf(command.name)), 0, width) + '\n';
   if (left_out != 0)
     text += fmt::format("\n{} more options: flowback {} --help-all\n", left_out, command.name);
   return text;
@@ -225,8 +250,8 @@ std::string TextsOf(const CLI::App& app) {
                                  app.get_description());
   for (const auto& [heading, options] : Sections(app))
     for (const CLI::Option* option : options)
-      text +=
-          fmt::format("{} {}: {}\n", command.name, Spell(*option).names, option->get_description());
+      text += fmt::format("{} {}: {}\n", command.name, Spell(*option).names,
+                          OneLine(option->get_description()));
   for (const Example& example : kExamples)
     if (example.command == command.name)
       text += fmt::format("{}: {}: {}\n", command.name, example.line, example.purpose);
@@ -253,8 +278,7 @@ std::string ManualPage(const CLI::App& app) {
     text += ".SS " + heading + '\n';
     for (const CLI::Option* option : options) text += OptionRoff(*option);
   }
-  text += ".SH EXIT STATUS\n";
-  text += command.name == kRecord ? kRecordStatusRoff : kExitStatusRoff;
+  text += ".SH EXIT STATUS\n" + Roff(ExitStatusOf(command.name)) + "\n";
   return text + ExamplesRoff(command.name) + ".SH SEE ALSO\n.BR flowback (1)\n";
 }
 

@@ -11,6 +11,8 @@ namespace {
 
 void AddPackOptions(CLI::App& app, PackOptions& options, ReaderWords&) {
   options.made_by = "flowback " FLOWBACK_VERSION;
+  app.get_option("--output")
+      ->description("Write to FILE, -: standard output (default: INPUT with .tar.zst behind it)");
   app.add_flag("--strip-source", options.strip_source, "Leave source files out");
   app.add_flag("--no-core", options.no_core, "Leave core dumps out");
   app.add_flag("--redact", options.redact,

@@ -31,8 +31,10 @@ void AddInputOptions(CLI::App& app, ReaderOptions& options, ReaderWords& words) 
                  "perf_event_attr's sample_type of the --pevent records, e.g. 0x10086");
   app.add_option("--time-conv", words.time_conv,
                  "Convert TSC to perf's nanoseconds by SHIFT,MULT,ZERO (perf_event_mmap_page)");
-  AddRepeatable(app, "--image", words.images,
-                "Take code from an ELF file, loaded at an address: ELF[@ADDRESS]");
+  AddRepeatable(
+      app, "--image", words.images,
+      "Take code from an image, which is an executable or library file, loaded at an address: "
+      "ELF[@ADDRESS]");
   AddRepeatable(app, "--section", words.sections,
                 "Take code from a part of a file: FILE:OFFSET:SIZE:ADDRESS");
   app.add_option("--cpu", words.cpu,
@@ -52,10 +54,7 @@ void AddImageOptions(CLI::App& app, ReaderOptions& options, ReaderWords& words) 
   app.add_option(
       "--build-id-cache", options.search.build_id_cache,
       "Look for files by build-id in this folder, as perf keeps them (default ~/.debug)");
-  AddRepeatable(
-      app, "--core", options.search.cores,
-      "Take code that no file has from a core dump; `replay` and `crash` also take values of "
-      "registers and memory (default in `crash`: the dump that `record` noted)");
+  AddRepeatable(app, "--core", options.search.cores, "Take code that no file has from a core dump");
   app.add_option("--kcore", options.search.kcore,
                  "Read the recorded kernel's memory from a copy of its /proc/kcore");
   app.add_option("--kallsyms", options.search.kallsyms,
@@ -280,12 +279,12 @@ void AddReaderOptions(CLI::App& app, ReaderOptions& options, ReaderWords& words)
                  "Threads to decode and print with (default: one per CPU)");
   app.add_option("--window", options.in_flight,
                  "Number of pieces of a stream, or of a listing, in work at one time");
-  app.add_option("-o,--output", options.output, "Write to FILE");
+  app.add_option("-o,--output", options.output, "Write to FILE (default: standard output)");
   app.add_flag("--force", options.force,
                "Let -o overwrite a recording or an ELF file (never one that is being read)");
   app.add_flag("--json", options.json, "Print JSON");
   app.add_flag("--strict", options.strict,
-               "Exit with 6 if anything was lost, with 7 if an image was missing");
+               "Exit with 6 if anything was lost, with 7 if a file that ran is missing");
 }
 
 Status Understand(const ReaderWords& words, ReaderOptions& options) {

@@ -110,6 +110,14 @@ std::string ChooseAutomatically(const RecordOptions& options) {
 
 }  // namespace
 
+std::string EngineHelp() {
+  return "How to record. By the kernel: pt (Intel PT), lbr (branch stacks of Intel and AMD) or "
+         "brbe (of Arm), which are samples, and events (of -e). In software: emulate (QEMU, 7 to "
+         "40 times slower) or step (single steps, some 25 thousand instructions a second). "
+         "hardware: pt, or this machine's branch stacks. auto (default): pt, else emulate (for "
+         "running processes step), else step; for -b branch stacks, else emulate";
+}
+
 std::string EngineNames() {
   std::string names = "auto, hardware";
   for (const RecorderInfo& recorder : Recorders())

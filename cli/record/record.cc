@@ -364,15 +364,14 @@ int Execute(const RecordWords& words, RecordOptions& options, const CLI::App& ap
 
 void AddOptions(CLI::App& app, RecordWords& words, RecordOptions& options) {
   app.add_option("-p,--pid", options.target.pids,
-                 "Record running processes until Ctrl-C or SIGTERM, e.g. 100,102. With step, do "
-                 "not kill flowback with SIGKILL: they would die of SIGTRAP")
+                 "Record running processes until Ctrl-C or SIGTERM, e.g. 100,102. Never end "
+                 "--engine step by SIGKILL: the recorded processes would die of SIGTRAP")
       ->delimiter(',')
       ->allow_extra_args(false);
   app.add_option("-t,--tid", options.target.tids, "Record running threads, e.g. 100,102")
       ->delimiter(',')
       ->allow_extra_args(false);
-  app.add_option("--engine", words.engine,
-                 "Record with this engine: " + EngineNames() + " (default auto)");
+  app.add_option("--engine", words.engine, EngineHelp());
   app.add_option(
       "-L,--foreign-root", options.emulate.root,
       "Folder where AArch64 programs find their libraries (default /usr/aarch64-linux-gnu)");
@@ -437,7 +436,7 @@ void AddOptions(CLI::App& app, RecordWords& words, RecordOptions& options) {
   app.add_option("--until", options.watched.until,
                  "Stop recording at this function's first instruction");
   app.add_flag("--regions", words.regions,
-               "Record only the regions that the program marks (flowback/self.h)");
+               "Record only the regions that the program marks (`flowback help self`)");
   app.add_flag("--kill", options.files.kill_on_failure,
                "End CMD when recording ends (--duration, --max-size, --max-instructions) or fails");
   app.add_option("--max-instructions", words.max_instructions,

@@ -21,6 +21,9 @@ namespace {
 constexpr char kUsualInput[] = "perf.data";
 
 void AddReplayOptions(CLI::App& app, ReplayOptions& options, ReaderWords& words) {
+  app.get_option("--core")->description(
+      "Take values of registers and memory from a core dump, and code that no file has. `crash` "
+      "finds the dump that `record` noted; replay needs --core FILE");
   app.add_option("--at", options.at,
                  "Moment to start at: end (default), begin, crash, a time (12.5, 50%, +1ms after "
                  "the begin, -1ms before the end), #N before the thread's N-th instruction from 0, "
@@ -40,7 +43,8 @@ void AddReplayOptions(CLI::App& app, ReplayOptions& options, ReaderWords& words)
         options.dap = true;
         no_input();
       },
-      "Speak the Debug Adapter Protocol on standard input and output, for editors");
+      "Speak the Debug Adapter Protocol on standard input and output, for editors. `flowback help "
+      "backward` shows how to set up VS Code");
   app.add_option_function<std::string>(
       "--dap-server",
       [&options, no_input](const std::string& word) {

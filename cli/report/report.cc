@@ -18,6 +18,7 @@ namespace flowback::cli {
 namespace {
 
 void AddReportOptions(CLI::App& app, ReportOptions& options, ReaderWords&) {
+  app.get_option("--output")->description("Write the page to FILE, e.g. report.html");
   app.add_option("MORE", options.more, "Further recordings, each with its own part of the page");
   app.add_option("--function", options.function,
                  "Explain the slow calls of this function (default: of the program's own loops)");

@@ -383,12 +383,13 @@ void AddSpikesOptions(CLI::App& app, SpikesWords& words, ReaderWords&) {
   start->needs(stop);
   stop->needs(start);
   app.add_flag("--across-threads", words.across_threads,
-               "Let another thread reach the stop: values that the threads write with PTWRITE "
-               "after the places pair them")
+               "Let an instance begin in one thread and stop in another. The program marks both "
+               "ends with one value, which it writes with PTWRITE behind each place")
       ->needs(start);
   app.add_option(
       "--region", words.region,
-      "Compare runs of a region that the program names (flowback/self.h); a name or a pattern");
+      "Compare runs of a region that the program names (`flowback help self`); a name or a "
+      "pattern");
   app.add_flag("--auto", words.automatic,
                "Compare calls of the function that looks most like a request handler: one that an "
                "outermost loop calls again and again")
@@ -398,8 +399,9 @@ void AddSpikesOptions(CLI::App& app, SpikesWords& words, ReaderWords&) {
                  "time; of emulated recordings, instructions")
       ->check(CLI::IsMember({"time", "instructions", "off-cpu", "kernel", "cycles"}));
   app.add_option("--over", words.over,
-                 "Limit for slow instances: 5ms, p99 (a quantile) or 3x (the median). Default: a "
-                 "gap in the distribution");
+                 "Call an instance slow over this limit: a time (5ms), a number of instructions "
+                 "(50000), a percentile (p99) or a multiple of the median (3x). Default: a gap in "
+                 "the distribution");
   app.add_option("--min-duration", words.min_duration,
                  "Do not count shorter instances as slow, e.g. 100us");
   app.add_option("--top", words.top,

@@ -24,4 +24,13 @@ std::string SummariesOf(const Rows& rows) {
   return text;
 }
 
+// Returns a line for each row: its name and summary.
+template <class Rows>
+std::string LinesOf(const Rows& rows) {
+  std::string text;
+  for (const auto& row : rows)
+    text += (text.empty() ? "" : "\n") + std::string(row.name) + ": " + std::string(row.summary);
+  return text;
+}
+
 }  // namespace flowback::cli

@@ -92,6 +92,56 @@ TEST(Help, TopicsHaveNoLinkThatATerminalCannotFollow) {
   EXPECT_TRUE(RunFlowback({"help", "output"}).out.contains("(flowback help time)"));
 }
 
+// The numbers themselves are held to by the tests of each command.
+TEST(Help, EveryCommandNamesItsExitStatus) {
+  const std::string all = RunFlowback({"help"}).out;
+  EXPECT_TRUE(all.contains("`record -- CMD` and `coverage -- CMD` end with\nthe status of CMD"))
+      << all;
+  const std::string list = all.substr(0, all.find("\n\n`flowback help"));
+  size_t commands = 0;
+  for (size_t at = list.find("commands:"); (at = list.find("\n  ", at)) != std::string::npos;
+       ++at) {
+    const std::string name = list.substr(at + 3, list.find(' ', at + 3) - at - 3);
+    const std::string help = RunFlowback({name, "--help"}).out;
+    const size_t status = help.find("\nExit status: ");
+    ASSERT_NE(status, std::string::npos) << name;
+    EXPECT_EQ(help.contains("--strict "), help.find("--strict 6", status) != std::string::npos ||
+                                              help.find("--strict\n6", status) != std::string::npos)
+        << help;
+    ++commands;
+  }
+  EXPECT_GE(commands, 20u);
+  const std::string record = RunFlowback({"record", "--help"}).out;
+  for (const char* text : {"128 + N", "125", "126", "127"})
+    EXPECT_TRUE(record.contains(text)) << record;
+}
+
+TEST(Help, NamesWordsAsTheUsageDoes) {
+  const std::string diff = RunFlowback({"diff", "--help"}).out;
+  EXPECT_TRUE(diff.contains("] OLD NEW\n")) << diff;
+  EXPECT_TRUE(diff.contains("\n  OLD  ") && diff.contains("\n  NEW  ")) << diff;
+  EXPECT_FALSE(diff.contains("INPUT")) << diff;
+  EXPECT_TRUE(RunFlowback({"spikes", "--help"}).out.contains("\n  --function FUNC "));
+  EXPECT_TRUE(RunFlowback({"export", "--help-all"}).out.contains("\n  --instance N "));
+}
+
+TEST(Help, OnlyCommandsThatReadValuesPromiseThem) {
+  for (const char* command : {"crash", "replay"})
+    EXPECT_TRUE(RunFlowback({command, "--help"}).out.contains("registers")) << command;
+  for (const char* command : {"decode", "stack", "diff", "timeline"})
+    EXPECT_FALSE(RunFlowback({command, "--help-all"}).out.contains("registers")) << command;
+}
+
+TEST(Help, ListsTopicsForDevelopersApart) {
+  const std::string all = RunFlowback({"help"}).out;
+  const size_t developers = all.find("\nTopics for developers");
+  ASSERT_NE(developers, std::string::npos) << all;
+  EXPECT_LT(all.find("\n  tutorial "), all.find("\n  output "));
+  for (const char* topic : {"resync", "errata", "bounds", "judge"})
+    EXPECT_GT(all.find(std::string("\n  ") + topic + " "), developers) << topic;
+  EXPECT_LT(all.find("\n  environment "), developers);
+}
+
 TEST(Help, ListsEveryTextForReview) {
   const ProgramResult texts = RunFlowback({"help", "--texts"});
   EXPECT_EQ(texts.status, 0);
