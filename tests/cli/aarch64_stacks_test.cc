@@ -82,7 +82,7 @@ std::vector<Segment> CodeOf(const std::vector<uint8_t>& file) {
   return code;
 }
 
-class AArch64Program : public testing::Test {
+class AArch64Program : public ::testing::Test {
  protected:
   // False: the tools refused, with a printed reason.
   bool MakeAndLog() {
@@ -393,7 +393,7 @@ int main(void) {
 
 // A recording of an AArch64 machine: the machine's name shows its code; a program for another
 // machine did not run.
-class AArch64Recording : public testing::Test {
+class AArch64Recording : public ::testing::Test {
  protected:
   // A record of each: 400000 b 400000.
   std::string Recording(const std::string& architecture) const {

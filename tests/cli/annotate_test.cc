@@ -17,7 +17,7 @@ namespace {
 
 using nlohmann::json;
 
-class Annotate : public testing::TestWithParam<const char*> {
+class Annotate : public ::testing::TestWithParam<const char*> {
  protected:
   std::string Folder() const { return golden::TracesFolder() / "generated" / GetParam(); }
   ProgramResult Run(std::vector<std::string> words) const {
@@ -59,7 +59,7 @@ TEST_P(Annotate, BlocksRanAsOftenAsTheGeneratorCounted) {
   EXPECT_GT(blocks, 1000u);
 }
 
-INSTANTIATE_TEST_SUITE_P(Generated, Annotate, testing::Values("vcalls", "recursion"));
+INSTANTIATE_TEST_SUITE_P(Generated, Annotate, ::testing::Values("vcalls", "recursion"));
 
 TEST(AnnotateText, ShowsTheFunctionsThatFit) {
   FLOWBACK_NEEDS_TRACES();

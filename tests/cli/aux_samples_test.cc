@@ -57,7 +57,7 @@ FileBytes SampleRecord(uint64_t type, uint64_t time, const FileBytes& aux) {
   return record.Raw(body.bytes).bytes;
 }
 
-class AuxSamples : public testing::Test {
+class AuxSamples : public ::testing::Test {
  protected:
   void SetUp() override {
     FLOWBACK_NEEDS_TRACES();

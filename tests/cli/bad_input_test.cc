@@ -42,7 +42,7 @@ constexpr char kTraps[] = "901127fa94823d18bbff4fde6b7968ceea227726";
 
 std::string Text(const std::vector<uint8_t>& bytes) { return {bytes.begin(), bytes.end()}; }
 
-class BadInput : public testing::Test {
+class BadInput : public ::testing::Test {
  protected:
   std::string ControlFlow() const {
     return ReadFile(Traces("hase-2018-04-04/control_flow-20180404T163033.perf"));
@@ -416,7 +416,7 @@ struct WrongUse {
   int status = 2;
 };
 
-class Usage : public testing::TestWithParam<WrongUse> {};
+class Usage : public ::testing::TestWithParam<WrongUse> {};
 
 TEST_P(Usage, IsExplained) {
   const ScratchFolder empty;  // with no perf.data in it
@@ -429,27 +429,27 @@ TEST_P(Usage, IsExplained) {
 
 INSTANTIATE_TEST_SUITE_P(
     Words, Usage,
-    testing::Values(WrongUse{"command", {"dekode"}, "no command 'dekode'"},
-                    WrongUse{"help_of_nothing", {"help", "dekode"}, "no command 'dekode'"},
-                    WrongUse{"option", {"decode", "--no-such-option", "x"}, "--no-such-option"},
-                    WrongUse{"no_input", {"decode"}, "no input"},
-                    WrongUse{"two_inputs", {"decode", "a", "-i", "b"}, "two inputs"},
-                    WrongUse{"kind", {"decode", "--as", "poetry", "x"}, "no kind 'poetry'"},
-                    WrongUse{"cpu", {"decode", "--cpu", "six", "x"}, "six"},
-                    WrongUse{"ratio", {"decode", "--tsc-ctc", "200", "x"}, "--tsc-ctc"},
-                    WrongUse{"mtc", {"decode", "--mtc-freq", "99", "x"}, "--mtc-freq"},
-                    WrongUse{"resync", {"decode", "--resync", "never", "x"}, "--resync"},
-                    WrongUse{"libipt_resync",
-                             {"decode", "--engine", "libipt", "--resync", "earliest", "x"},
-                             "--resync psb"},
-                    WrongUse{
-                        "duration", {"record", "--duration", "0", "--", "true"}, "--duration", 125},
-                    WrongUse{"max_instructions",
-                             {"record", "--max-instructions", "0", "--", "true"},
-                             "--max-instructions",
-                             125},
-                    WrongUse{"tid", {"decode", "--tid", "5-2", "x"}, "--tid"},
-                    WrongUse{"section", {"decode", "--section", "file", "--raw-pt", "x"}, "file"}),
+    ::testing::Values(
+        WrongUse{"command", {"dekode"}, "no command 'dekode'"},
+        WrongUse{"help_of_nothing", {"help", "dekode"}, "no command 'dekode'"},
+        WrongUse{"option", {"decode", "--no-such-option", "x"}, "--no-such-option"},
+        WrongUse{"no_input", {"decode"}, "no input"},
+        WrongUse{"two_inputs", {"decode", "a", "-i", "b"}, "two inputs"},
+        WrongUse{"kind", {"decode", "--as", "poetry", "x"}, "no kind 'poetry'"},
+        WrongUse{"cpu", {"decode", "--cpu", "six", "x"}, "six"},
+        WrongUse{"ratio", {"decode", "--tsc-ctc", "200", "x"}, "--tsc-ctc"},
+        WrongUse{"mtc", {"decode", "--mtc-freq", "99", "x"}, "--mtc-freq"},
+        WrongUse{"resync", {"decode", "--resync", "never", "x"}, "--resync"},
+        WrongUse{"libipt_resync",
+                 {"decode", "--engine", "libipt", "--resync", "earliest", "x"},
+                 "--resync psb"},
+        WrongUse{"duration", {"record", "--duration", "0", "--", "true"}, "--duration", 125},
+        WrongUse{"max_instructions",
+                 {"record", "--max-instructions", "0", "--", "true"},
+                 "--max-instructions",
+                 125},
+        WrongUse{"tid", {"decode", "--tid", "5-2", "x"}, "--tid"},
+        WrongUse{"section", {"decode", "--section", "file", "--raw-pt", "x"}, "file"}),
     [](const auto& test) { return test.param.name; });
 
 // These need a recording to come to the mistake.

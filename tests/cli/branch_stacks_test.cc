@@ -67,7 +67,7 @@ const std::vector<Known>& AllKnown() {
   return all;
 }
 
-class BranchStacks : public testing::TestWithParam<Known> {
+class BranchStacks : public ::testing::TestWithParam<Known> {
  protected:
   BranchStacks() : input_(golden::TracesFolder() / "branch-stack" / GetParam().file) {
     if (!golden::HaveTraces()) return;
@@ -317,7 +317,7 @@ TEST_P(BranchStacks, ADumpOfRegistersTellsTheSame) {
   EXPECT_TRUE(digest.err.contains("samples")) << digest.err;
 }
 
-INSTANTIATE_TEST_SUITE_P(Traces, BranchStacks, testing::ValuesIn(AllKnown()),
+INSTANTIATE_TEST_SUITE_P(Traces, BranchStacks, ::testing::ValuesIn(AllKnown()),
                          [](const auto& test) { return std::string(test.param.name); });
 
 // Nothing of the program's code can be decoded.

@@ -17,7 +17,7 @@ struct PublishedList {
   std::string list;
 };
 
-class Branches : public testing::TestWithParam<PublishedList> {};
+class Branches : public ::testing::TestWithParam<PublishedList> {};
 
 TEST_P(Branches, AreThePublishedOnes) {
   FLOWBACK_NEEDS_TRACES();
@@ -41,13 +41,13 @@ TEST_P(Branches, AreThePublishedOnes) {
 
 INSTANTIATE_TEST_SUITE_P(
     Hase, Branches,
-    testing::Values(PublishedList{"control_flow",
-                                  "hase-2018-04-04/control_flow-20180404T163033.perf",
-                                  "hase-2018-04-04/control_flow",
-                                  "hase-2018-04-04/control_flow-20180404T163033.trace"},
-                    PublishedList{"loopy", "hase-2018-04-04/loopy-20180404T162955.perf",
-                                  "hase-2018-04-04/loopy",
-                                  "hase-2018-04-04/loopy-20180404T162955.trace"}),
+    ::testing::Values(PublishedList{"control_flow",
+                                    "hase-2018-04-04/control_flow-20180404T163033.perf",
+                                    "hase-2018-04-04/control_flow",
+                                    "hase-2018-04-04/control_flow-20180404T163033.trace"},
+                      PublishedList{"loopy", "hase-2018-04-04/loopy-20180404T162955.perf",
+                                    "hase-2018-04-04/loopy",
+                                    "hase-2018-04-04/loopy-20180404T162955.trace"}),
     [](const auto& test) { return test.param.name; });
 
 std::vector<std::string> Loopy(std::vector<std::string> words) {

@@ -68,7 +68,7 @@ struct Case {
   Words words;
 };
 
-class ByTime : public testing::TestWithParam<Case> {};
+class ByTime : public ::testing::TestWithParam<Case> {};
 
 TEST_P(ByTime, IsTheThreadsListingsInTheOrderOfTime) {
   FLOWBACK_NEEDS_TRACES();
@@ -88,7 +88,7 @@ TEST_P(ByTime, IsTheThreadsListingsInTheOrderOfTime) {
 
 INSTANTIATE_TEST_SUITE_P(
     Generated, ByTime,
-    testing::Values(
+    ::testing::Values(
         Case{"per_cpu", "spin-cyc", {"--tid", "4768,4769", "-F", "tid,time,ip"}},
         Case{"per_thread",
              "pool-perthread",

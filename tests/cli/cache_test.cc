@@ -31,7 +31,7 @@ std::vector<std::string> Generated(const std::string& name) {
   return {folder / name / "perf.data", "--symfs", folder / "images"};
 }
 
-class Cache : public testing::Test {
+class Cache : public ::testing::Test {
  protected:
   void SetUp() override { FLOWBACK_NEEDS_TRACES(); }
 

@@ -69,7 +69,7 @@ Expected PartOf(const std::vector<Line>& all, int64_t from, int64_t until) {
   return expected;
 }
 
-class CallsInTime : public testing::TestWithParam<const char*> {
+class CallsInTime : public ::testing::TestWithParam<const char*> {
  protected:
   static Listing List(const std::vector<std::string>& more) {
     const auto folder = golden::TracesFolder() / "generated";
@@ -118,9 +118,9 @@ TEST_P(CallsInTime, HaveTheirCallers) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Recordings, CallsInTime,
-                         testing::Values("hello", "execs", "forks", "latency-cyc", "pool-perthread",
-                                         "switch-cyc", "signals-events", "vcalls-ovf", "recursion",
-                                         "sort-long-tnt"),
+                         ::testing::Values("hello", "execs", "forks", "latency-cyc",
+                                           "pool-perthread", "switch-cyc", "signals-events",
+                                           "vcalls-ovf", "recursion", "sort-long-tnt"),
                          [](const auto& test) {
                            std::string name = test.param;
                            for (char& c : name) c = c == '-' ? '_' : c;

@@ -10,7 +10,7 @@ namespace flowback::test {
 namespace {
 
 // A program of 300 functions, and one that has copies of a function.
-class CompletionTest : public testing::Test {
+class CompletionTest : public ::testing::Test {
  protected:
   void SetUp() override {
     std::string source = "extern \"C\" {\n";

@@ -109,7 +109,7 @@ class Child {
   bool ended_ = false;
 };
 
-class CutInput : public testing::Test {
+class CutInput : public ::testing::Test {
  protected:
   void SetUp() override {
     FLOWBACK_NEEDS_TRACES();
@@ -159,7 +159,7 @@ class CutInput : public testing::Test {
   // Cuts `file` to `size` bytes while the command waits for its reader.
   void Try(const std::vector<std::string>& command, const std::string& file, uintmax_t size) {
     const std::vector<std::string> words = Words(command);
-    SCOPED_TRACE(testing::PrintToString(words));
+    SCOPED_TRACE(::testing::PrintToString(words));
     const std::string content = ReadFile(file);
     Child child(words, folder_);
     ASSERT_TRUE(child.WaitUntilItWaits());
@@ -207,7 +207,7 @@ TEST_F(CutInput, RecordingsWhileTheyAreSummed) {
         {"info"},
         {"info", "--json"}}) {
     const std::vector<std::string> words = Words(command);
-    SCOPED_TRACE(testing::PrintToString(words));
+    SCOPED_TRACE(::testing::PrintToString(words));
     int cut = 0;
     for (int i = 0; i < 20 && cut == 0; ++i) {
       Child child(words, folder_);

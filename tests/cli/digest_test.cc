@@ -9,7 +9,7 @@
 namespace flowback::test {
 namespace {
 
-class Digest : public testing::TestWithParam<std::tuple<RealRecording, std::string>> {};
+class Digest : public ::testing::TestWithParam<std::tuple<RealRecording, std::string>> {};
 
 TEST_P(Digest, IsTheKnownOne) {
   FLOWBACK_NEEDS_TRACES();
@@ -32,15 +32,15 @@ std::vector<std::string> Engines() {
 }
 
 INSTANTIATE_TEST_SUITE_P(Real, Digest,
-                         testing::Combine(testing::ValuesIn(RealRecordings()),
-                                          testing::ValuesIn(Engines())),
+                         ::testing::Combine(::testing::ValuesIn(RealRecordings()),
+                                            ::testing::ValuesIn(Engines())),
                          [](const auto& test) {
                            return std::get<0>(test.param).name + "_" + std::get<1>(test.param);
                          });
 
 // Recordings whose streams each belong to one thread: lines named by thread and, with --by-cpu, by
 // stream, in the numbers' order.
-class GeneratedDigest : public testing::TestWithParam<std::string> {};
+class GeneratedDigest : public ::testing::TestWithParam<std::string> {};
 
 std::string ExpectedLines(const std::string& recording, const std::string& prefix, bool keep) {
   std::string lines;
@@ -72,8 +72,8 @@ TEST_P(GeneratedDigest, ByCpu) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Generated, GeneratedDigest,
-                         testing::Values("hello", "forks", "dlopen-aslr", "crash", "execs",
-                                         "pool-perthread"),
+                         ::testing::Values("hello", "forks", "dlopen-aslr", "crash", "execs",
+                                           "pool-perthread"),
                          [](const auto& test) { return golden::TestName(test.param); });
 
 // The threads of two CPUs' buffers are put together; as CPU streams they stay as recorded.

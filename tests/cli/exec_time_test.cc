@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 using support::FileBytes;
 using support::PerfDataParts;
 
-class ExecTime : public testing::Test {
+class ExecTime : public ::testing::Test {
  protected:
   void SetUp() override {
     FLOWBACK_NEEDS_TRACES();

@@ -14,7 +14,7 @@
 namespace flowback::test {
 namespace {
 
-class ExportedPerf : public testing::Test {
+class ExportedPerf : public ::testing::Test {
  protected:
   std::string Export(const char* format, const std::vector<std::string>& input) {
     const std::string file = folder_.File(format);

@@ -25,7 +25,7 @@ bool Shell(const std::string& command) {
 
 bool Have(const std::string& program) { return Shell("command -v " + program); }
 
-class ExportTest : public testing::Test {
+class ExportTest : public ::testing::Test {
  protected:
   bool BuildSplit(const std::string& options, const std::string& name) {
     const std::string compiler = TEST_CLANG;

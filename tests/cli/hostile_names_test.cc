@@ -210,7 +210,7 @@ class Recorded {
   uint64_t entry_ = 0;
 };
 
-class HostileNames : public testing::Test {
+class HostileNames : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
     plain_ = new Recorded(false);

@@ -28,7 +28,7 @@ double ChildrenSeconds() {
 }
 
 // A recorded stream many times over is a stream, long enough to be worth an index.
-class Index : public testing::Test {
+class Index : public ::testing::Test {
  protected:
   static constexpr size_t kWorth = size_t{4} << 20;
 

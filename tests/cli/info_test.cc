@@ -45,7 +45,7 @@ TEST(InfoStats, CountsEveryPacketByHeartOrByWhyNot) {
   EXPECT_NE(text.out.find("%  by heart\n"), std::string::npos) << text.out;
 }
 
-class InfoOfReal : public testing::TestWithParam<RealRecording> {};
+class InfoOfReal : public ::testing::TestWithParam<RealRecording> {};
 
 TEST_P(InfoOfReal, EveryByteIsAccountedFor) {
   FLOWBACK_NEEDS_TRACES();
@@ -65,7 +65,7 @@ TEST_P(InfoOfReal, EveryByteIsAccountedFor) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Real, InfoOfReal, testing::ValuesIn(RealRecordings()),
+INSTANTIATE_TEST_SUITE_P(Real, InfoOfReal, ::testing::ValuesIn(RealRecordings()),
                          [](const auto& test) { return test.param.name; });
 
 TEST(Info, TellsMachineRecorderAndThread) {

@@ -44,7 +44,7 @@ Symbols RunningSymbols() {
 }
 
 // What a program does in the kernel, and its callers.
-class KernelNames : public testing::Test {
+class KernelNames : public ::testing::Test {
  protected:
   void SetUp() override {
     FLOWBACK_NEEDS_HOST(host::Trait::kPerf);

@@ -34,7 +34,7 @@ std::string Digest(const std::vector<uint64_t>& offsets) {
   return text;
 }
 
-class NumberReuse : public testing::Test {
+class NumberReuse : public ::testing::Test {
  protected:
   std::string WriteImage(const std::string& name, const std::vector<uint8_t>& code) const {
     ElfSpec spec;

@@ -33,7 +33,7 @@ constexpr std::chrono::seconds kEnough(FLOWBACK_SANITIZED ? 150 : 30);
 
 Trailer At(uint64_t time, int32_t tid) { return {1000000000000 + time, kPid, tid, 1, 102}; }
 
-class OddFlow : public testing::Test {
+class OddFlow : public ::testing::Test {
  protected:
   void Code(const std::vector<uint8_t>& bytes) {
     ElfSpec spec;

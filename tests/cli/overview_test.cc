@@ -65,7 +65,7 @@ void ExpectSaysTheSame(const std::vector<std::string>& words,
   EXPECT_EQ(overview["instructions_told"], told);
 }
 
-class OverviewOfReal : public testing::TestWithParam<RealRecording> {};
+class OverviewOfReal : public ::testing::TestWithParam<RealRecording> {};
 
 TEST_P(OverviewOfReal, SaysWhatTheTimelineSays) {
   FLOWBACK_NEEDS_TRACES();
@@ -77,7 +77,7 @@ TEST_P(OverviewOfReal, SaysWhatTheTimelineSays) {
   EXPECT_EQ(text.err, RunWith(GetParam().words, {}).err);  // the same losses, the same images
 }
 
-INSTANTIATE_TEST_SUITE_P(Real, OverviewOfReal, testing::ValuesIn(RealRecordings()),
+INSTANTIATE_TEST_SUITE_P(Real, OverviewOfReal, ::testing::ValuesIn(RealRecordings()),
                          [](const auto& test) { return test.param.name; });
 
 // Without its code, with overflows, of one thread among several.

@@ -9,31 +9,32 @@
 namespace flowback::test {
 namespace {
 
-using Words = std::vector<std::string>;
+using Arguments = std::vector<std::string>;
 
 struct Listing {
   std::string name;
-  Words words;
+  Arguments words;
 };
 
-class Parallel : public testing::TestWithParam<Listing> {};
+class Parallel : public ::testing::TestWithParam<Listing> {};
 
 TEST_P(Parallel, IsTheSerialListing) {
   FLOWBACK_NEEDS_TRACES();
   const auto folder = golden::TracesFolder() / "generated";
   for (const std::string recording : {"hello", "execs"}) {
-    Words words = {"decode", folder / recording / "perf.data", "--symfs", folder / "images"};
+    Arguments words = {"decode", folder / recording / "perf.data", "--symfs", folder / "images"};
     words.insert(words.end(), GetParam().words.begin(), GetParam().words.end());
-    const auto with = [&](const Words& more) {
-      Words all = words;
+    const auto with = [&](const Arguments& more) {
+      Arguments all = words;
       all.insert(all.end(), more.begin(), more.end());
       return RunFlowback(all);
     };
     const ProgramResult serial = with({"--threads", "1"});
     ASSERT_EQ(serial.status, 0) << serial.err;
     ASSERT_GT(serial.out.size(), 1000u);
-    for (const Words& more : {Words{"--threads", "2"}, Words{"--threads", "3", "--window", "1"},
-                              Words{"--threads", "6", "--window", "4"}}) {
+    for (const Arguments& more :
+         {Arguments{"--threads", "2"}, Arguments{"--threads", "3", "--window", "1"},
+          Arguments{"--threads", "6", "--window", "4"}}) {
       const ProgramResult parallel = with(more);
       EXPECT_EQ(parallel.status, 0);
       EXPECT_EQ(parallel.err, serial.err);
@@ -45,7 +46,7 @@ TEST_P(Parallel, IsTheSerialListing) {
 
 INSTANTIATE_TEST_SUITE_P(
     Kinds, Parallel,
-    testing::Values(
+    ::testing::Values(
         Listing{"instructions", {}}, Listing{"json", {"--json"}},
         Listing{"addresses", {"-F", "ip"}}, Listing{"threads", {"-F", "tid,cpu"}},
         Listing{"flags", {"-F", "tid,time,ip,bytes,flags"}}, Listing{"lines", {"--as", "lines"}},
@@ -85,12 +86,12 @@ TEST(Threads, LossesStayInTheirPlaces) {
   FLOWBACK_NEEDS_TRACES();
   const auto folder = golden::TracesFolder() / "generated";
   for (const std::string format : {"--as=blocks", "--json"}) {
-    const Words words = {"decode",  folder / "vcalls-ovf/perf.data",
-                         "--symfs", folder / "images",
-                         "--time",  ",10%",
-                         format,    "--threads"};
+    const Arguments words = {"decode",  folder / "vcalls-ovf/perf.data",
+                             "--symfs", folder / "images",
+                             "--time",  ",10%",
+                             format,    "--threads"};
     const auto with = [&](const std::string& threads) {
-      Words all = words;
+      Arguments all = words;
       all.push_back(threads);
       return RunFlowback(all);
     };
@@ -107,10 +108,10 @@ TEST(Threads, LossesStayInTheirPlaces) {
 TEST(Threads, ShortListings) {
   FLOWBACK_NEEDS_TRACES();
   for (const RealRecording& recording : RealRecordings()) {
-    Words words = {"decode", "-F", "ip"};
+    Arguments words = {"decode", "-F", "ip"};
     words.insert(words.end(), recording.words.begin(), recording.words.end());
     const ProgramResult serial = [&] {
-      Words all = words;
+      Arguments all = words;
       all.insert(all.end(), {"--threads", "1"});
       return RunFlowback(all);
     }();

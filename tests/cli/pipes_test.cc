@@ -17,7 +17,7 @@ namespace {
 
 constexpr char kDigest[] = "4661 121899 05f92d9e03eb0afb\n";
 
-class Pipes : public testing::Test {
+class Pipes : public ::testing::Test {
  protected:
   ProgramResult Shell(const std::string& line) const {
     ProgramResult result = RunShell(folder_, line);

@@ -23,7 +23,7 @@ json EndsOf(const ProgramResult& result) {
   return lines.empty() ? json() : json::parse(lines.back())["ends"];
 }
 
-class ProcessEnds : public testing::TestWithParam<const char*> {
+class ProcessEnds : public ::testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
     if (std::string(GetParam()) == "step") {
@@ -172,7 +172,7 @@ TEST_P(ProcessEnds, LeaveNoCoreDumpWhereTheLimitIsZero) {
   EXPECT_TRUE(OtherFiles(folder_).empty());
 }
 
-INSTANTIATE_TEST_SUITE_P(, ProcessEnds, testing::Values("step", "emulate"),
+INSTANTIATE_TEST_SUITE_P(, ProcessEnds, ::testing::Values("step", "emulate"),
                          [](const auto& test) { return std::string(test.param); });
 
 // A 32-bit program, recorded with the emulators that `emulators` puts into the folder `bin`.

@@ -23,7 +23,7 @@ using Arguments = std::vector<std::string>;
 constexpr uint32_t kFirstOfTheRecorder = 64;
 
 // A generated recording of five threads on two CPUs, as perf.data and as raw files.
-class RawThreads : public testing::TestWithParam<const char*> {
+class RawThreads : public ::testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
     FLOWBACK_NEEDS_TRACES();
@@ -87,7 +87,7 @@ TEST_P(RawThreads, OfAnUnknownCpuTheTraceIsNobodys) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Recordings, RawThreads,
-                         testing::Values("spin-cyc", "spin-switchwide-power"),
+                         ::testing::Values("spin-cyc", "spin-switchwide-power"),
                          [](const auto& test) {
                            std::string name = test.param;
                            std::erase(name, '-');

@@ -21,7 +21,7 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-class Reading : public testing::Test {
+class Reading : public ::testing::Test {
  protected:
   static fs::path Generated() { return golden::TracesFolder() / "generated"; }
   static fs::path Image() { return Generated() / "images/recorded/hello"; }
@@ -380,7 +380,7 @@ TEST(NamePatternTest, ExpressionsFitWhereTheyAreFound) {
   EXPECT_TRUE(Fits("/", "/")) << "an odd name, but no expression";
 }
 
-class ReadingShares : public Reading, public testing::WithParamInterface<std::string> {};
+class ReadingShares : public Reading, public ::testing::WithParamInterface<std::string> {};
 
 // Counting the listing's lines gives the same.
 TEST_P(ReadingShares, AreWhatTheListingCounts) {
@@ -445,7 +445,7 @@ TEST_P(ReadingShares, AreTheSameForAnyNumberOfThreads) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, ReadingShares, testing::Values("hello", "retmix", "pool-perthread"),
+INSTANTIATE_TEST_SUITE_P(All, ReadingShares, ::testing::Values("hello", "retmix", "pool-perthread"),
                          [](const auto& test) {
                            std::string name = test.param;
                            std::erase(name, '-');

@@ -31,7 +31,7 @@ bool HaveEmulator(const char* name = "qemu-x86_64") {
   if (!HaveEmulator() || !HaveEmulator("qemu-i386")) \
   GTEST_SKIP() << "qemu-x86_64 or qemu-i386 is absent: install qemu-user"
 
-class RecordBranches : public testing::Test {
+class RecordBranches : public ::testing::Test {
  protected:
   // The recorder's own account, from its JSON.
   json Record(const std::string& file, std::vector<std::string> options,
@@ -71,7 +71,7 @@ class RecordBranches : public testing::Test {
   ScratchFolder folder_;
 };
 
-class SameAsPackets : public RecordBranches, public testing::WithParamInterface<const char*> {};
+class SameAsPackets : public RecordBranches, public ::testing::WithParamInterface<const char*> {};
 
 TEST_P(SameAsPackets, DigestsOfAllThreads) {
   FLOWBACK_NEEDS_EMULATOR();
@@ -88,13 +88,13 @@ TEST_P(SameAsPackets, DigestsOfAllThreads) {
 
 // Calls, loops, faults and their handlers, code made at run time, and 32-bit code.
 INSTANTIATE_TEST_SUITE_P(Programs, SameAsPackets,
-                         testing::Values("recursion", "strings", "faults", "fatal", "jit",
-                                         "far_calls", "known", "versions", "places", "thirty_two",
-                                         "thirty_two_kinds", "thirty_two_spans"),
+                         ::testing::Values("recursion", "strings", "faults", "fatal", "jit",
+                                           "far_calls", "known", "versions", "places", "thirty_two",
+                                           "thirty_two_kinds", "thirty_two_spans"),
                          [](const auto& test) { return std::string(test.param); });
 
 class CountedByTheRecorder : public RecordBranches,
-                             public testing::WithParamInterface<const char*> {};
+                             public ::testing::WithParamInterface<const char*> {};
 
 // Threads, processes and signals, whose order is another each time; and code that changes itself.
 TEST_P(CountedByTheRecorder, EachInstruction) {
@@ -108,8 +108,8 @@ TEST_P(CountedByTheRecorder, EachInstruction) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Programs, CountedByTheRecorder,
-                         testing::Values("branches", "threads", "families", "rewrites", "ends",
-                                         "signals", "passage"),
+                         ::testing::Values("branches", "threads", "families", "rewrites", "ends",
+                                           "signals", "passage"),
                          [](const auto& test) { return std::string(test.param); });
 
 // Tiled stacks are no samples: commands that need the whole flow print the same as for packets.

@@ -13,7 +13,7 @@ namespace {
 
 using nlohmann::json;
 
-class RecordOutput : public testing::Test {
+class RecordOutput : public ::testing::Test {
  protected:
   // Fails as its first program that fails.
   ProgramResult Shell(const std::string& line) const {

@@ -21,7 +21,7 @@ namespace {
 
 using nlohmann::json;
 
-class RecordTest : public testing::Test {
+class RecordTest : public ::testing::Test {
  protected:
   ProgramResult Record(std::vector<std::string> words) const {
     words.insert(words.begin(), {"record", "-o", file_});

@@ -57,7 +57,7 @@ std::vector<std::string> WarningsOf(const std::string& err) {
   return warnings;
 }
 
-class SameLosses : public testing::Test {
+class SameLosses : public ::testing::Test {
  protected:
   static constexpr const char* kSource = R"(
 __attribute__((noinline)) int f(int n) { return n < 2 ? n : f(n - 1) + f(n - 2); }

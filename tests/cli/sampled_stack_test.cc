@@ -254,7 +254,7 @@ TEST(SampledStack, OptionsOfSamplesAreRefusedElsewhere) {
 }
 
 // A program whose calls are known, recorded by perf with frame pointers.
-class RecordedStacks : public testing::Test {
+class RecordedStacks : public ::testing::Test {
  protected:
   void SetUp() override {
     FLOWBACK_NEEDS_HOST(host::Trait::kPerf);

@@ -38,7 +38,7 @@ std::string DigestOfOneCall() {
   return text;
 }
 
-class Scale : public testing::Test {
+class Scale : public ::testing::Test {
  protected:
   Scale() {
     ElfSpec spec;
@@ -136,7 +136,7 @@ std::vector<uint8_t> OneCall(uint64_t time) {
   return trace.Take();
 }
 
-class Mappings : public Scale, public testing::WithParamInterface<int> {};
+class Mappings : public Scale, public ::testing::WithParamInterface<int> {};
 
 // Side by side with gaps, over each other, and of as many files; before and while the trace is
 // taken.
@@ -156,7 +156,7 @@ TEST_P(Mappings, OfOneProcess) {
   EXPECT_TRUE(Run({"info"}).out.contains("100001 MMAP2"));
 }
 
-INSTANTIATE_TEST_SUITE_P(All, Mappings, testing::Values(0, 1, 2, 3));
+INSTANTIATE_TEST_SUITE_P(All, Mappings, ::testing::Values(0, 1, 2, 3));
 
 TEST_F(Scale, ThreadsWithTheirOwnBuffers) {
   for (int32_t i = 0; i < kThreads; ++i) Fork(kFirstThread + i, 3);

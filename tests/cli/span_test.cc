@@ -22,7 +22,7 @@ struct Line {
   std::string text;
 };
 
-class SpanTest : public testing::TestWithParam<const char*> {
+class SpanTest : public ::testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
     const std::string engine = GetParam();
@@ -187,7 +187,7 @@ TEST_P(SpanTest, NeverReached) {
   expect("'_start' (--until) was reached before anything else");
 }
 
-INSTANTIATE_TEST_SUITE_P(, SpanTest, testing::Values("step", "emulate"),
+INSTANTIATE_TEST_SUITE_P(, SpanTest, ::testing::Values("step", "emulate"),
                          [](const auto& test) { return std::string(test.param); });
 
 }  // namespace

@@ -18,7 +18,7 @@ namespace {
 using nlohmann::json;
 
 // Text of stacks in programs that are made here.
-class StackText : public testing::Test {
+class StackText : public ::testing::Test {
  protected:
   static constexpr uint64_t kBegin = 0x401000;
 

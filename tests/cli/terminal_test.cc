@@ -85,7 +85,7 @@ class Terminal {
   std::string text_;
 };
 
-class TerminalTest : public testing::Test {
+class TerminalTest : public ::testing::Test {
  protected:
   std::vector<std::string> Command(const std::string& script) const {
     return {"record", "-o", file_, "--", "/bin/sh", "-c", script};

@@ -54,7 +54,7 @@ Branches Parse(std::string_view text) {
   return branches;
 }
 
-class TimeSpans : public testing::TestWithParam<const char*> {
+class TimeSpans : public ::testing::TestWithParam<const char*> {
  protected:
   static std::string Listing(const std::vector<std::string>& more) {
     const auto folder = golden::TracesFolder() / "generated";
@@ -126,9 +126,9 @@ TEST_P(TimeSpans, AreWhatTheWholeListingHasThere) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Recordings, TimeSpans,
-                         testing::Values("execs", "forks", "latency-cyc", "pool-perthread",
-                                         "switch-cyc", "spin-cyc", "signals-events", "vcalls-ovf",
-                                         "vcalls-pebs", "sort-long-tnt", "big-sqlite3"),
+                         ::testing::Values("execs", "forks", "latency-cyc", "pool-perthread",
+                                           "switch-cyc", "spin-cyc", "signals-events", "vcalls-ovf",
+                                           "vcalls-pebs", "sort-long-tnt", "big-sqlite3"),
                          [](const auto& test) {
                            std::string name = test.param;
                            for (char& c : name) c = c == '-' ? '_' : c;

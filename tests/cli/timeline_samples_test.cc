@@ -54,7 +54,7 @@ struct Record {
 };
 
 // A program, and a file of samples of it.
-class SampledProgram : public testing::Test {
+class SampledProgram : public ::testing::Test {
  protected:
   void SetUp() override {
     if (std::string(TEST_CC).empty() || !fs::exists(TEST_CC)) GTEST_SKIP() << "no C compiler";
@@ -310,7 +310,7 @@ struct Shared {
   const char* mapped;
 };
 
-class SharedStacks : public testing::TestWithParam<Shared> {
+class SharedStacks : public ::testing::TestWithParam<Shared> {
  protected:
   SharedStacks() : input_(golden::TracesFolder() / "branch-stack" / GetParam().file) {
     if (!golden::HaveTraces() || *GetParam().image == 0) return;
@@ -393,7 +393,7 @@ TEST_P(SharedStacks, TheSamplesArePerfs) {
 
 INSTANTIATE_TEST_SUITE_P(
     All, SharedStacks,
-    testing::Values(
+    ::testing::Values(
         Shared{"Skylake", "autofdo-propeller-sample1-skx-a/propeller_sample_1.perfdata1",
                "autofdo-propeller-sample1-skx-a/propeller_sample_1.bin",
                "/build/work/bfc40c97139ee05051c97b0723882c290ea4/google3/blaze-out/"

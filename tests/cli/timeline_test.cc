@@ -70,7 +70,7 @@ void ExpectAddsUp(const json& timeline) {
   EXPECT_EQ(timeline["paths"][0]["total"], lives);
 }
 
-class TimelineOfReal : public testing::TestWithParam<RealRecording> {};
+class TimelineOfReal : public ::testing::TestWithParam<RealRecording> {};
 
 TEST_P(TimelineOfReal, AddsUp) {
   FLOWBACK_NEEDS_TRACES();
@@ -87,7 +87,7 @@ TEST_P(TimelineOfReal, AddsUp) {
       << text.out;
 }
 
-INSTANTIATE_TEST_SUITE_P(Real, TimelineOfReal, testing::ValuesIn(RealRecordings()),
+INSTANTIATE_TEST_SUITE_P(Real, TimelineOfReal, ::testing::ValuesIn(RealRecordings()),
                          [](const auto& test) { return test.param.name; });
 
 TEST(TimelineCommand, BeginsWithSentences) {

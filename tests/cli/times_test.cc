@@ -36,7 +36,7 @@ Trailer At(uint64_t time, int32_t tid = 42, int32_t cpu = 1) {
   return {.time = 1000000000000 + time, .pid = 42, .tid = tid, .cpu = cpu, .id = 100};
 }
 
-class TimesTest : public testing::Test {
+class TimesTest : public ::testing::Test {
  protected:
   TimesTest() { file_.ItraceStart(42, 42, At(1000)); }
 

@@ -24,7 +24,7 @@ json LastOf(const std::string& lines) {
   return json::parse(lines.substr(begin == std::string::npos ? 0 : begin + 1), nullptr, false);
 }
 
-class UnprovenRounds : public testing::Test {
+class UnprovenRounds : public ::testing::Test {
  protected:
   void SetUp() override {
     if (Record({"true"}).status != 0) GTEST_SKIP() << "this machine cannot emulate";

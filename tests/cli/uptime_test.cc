@@ -113,7 +113,7 @@ void ExpectAllTheSame(const Moved& one, const Moved& other, uint64_t ticks) {
   ExpectTheSame(one, other, ticks, {"info"});
 }
 
-class Uptime : public testing::TestWithParam<std::string> {
+class Uptime : public ::testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
     FLOWBACK_NEEDS_TRACES();
@@ -144,8 +144,8 @@ TEST_P(Uptime, MayTurnOverWhileItIsRecorded) {
 
 // Each has one AUXTRACE record a buffer, so that no packet lies in two.
 INSTANTIATE_TEST_SUITE_P(Recordings, Uptime,
-                         testing::Values("execs", "hello", "switch-cyc", "spin-cyc",
-                                         "pool-perthread", "forks"),
+                         ::testing::Values("execs", "hello", "switch-cyc", "spin-cyc",
+                                           "pool-perthread", "forks"),
                          [](const auto& test) { return golden::TestName(test.param); });
 
 struct Sample {

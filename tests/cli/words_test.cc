@@ -16,7 +16,7 @@ namespace {
 
 using cli::NearestWord;
 
-class WordsTest : public testing::Test {
+class WordsTest : public ::testing::Test {
  protected:
   // What `record` ran and printed, where it recorded at all.
   ProgramResult Record(std::vector<std::string> words) const {
@@ -130,7 +130,7 @@ TEST(Help, IsWrappedAtWords) {
   EXPECT_EQ(Wrapped("one\ntwo", 2, 70), "one\n  two");
 }
 
-class HelpOf : public testing::TestWithParam<const char*> {};
+class HelpOf : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(HelpOf, FitsTheTerminalAndNamesWhatEachOptionTakes) {
   const ScratchFolder folder;
@@ -148,7 +148,7 @@ TEST_P(HelpOf, FitsTheTerminalAndNamesWhatEachOptionTakes) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Commands, HelpOf,
-                         testing::Values("record", "doctor", "info", "decode", "version"),
+                         ::testing::Values("record", "doctor", "info", "decode", "version"),
                          [](const auto& each) { return std::string(each.param); });
 
 }  // namespace

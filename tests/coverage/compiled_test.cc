@@ -45,7 +45,7 @@ std::set<uint64_t> Starts(const StaticCode& code) {
   return starts;
 }
 
-class CompiledTest : public testing::Test {
+class CompiledTest : public ::testing::Test {
  protected:
   // Empty: this machine can't make it.
   std::string Compile(const std::string& compiler, const std::string& options,
@@ -82,7 +82,7 @@ struct Build {
 constexpr const char* kArmGcc = "aarch64-linux-gnu-gcc";
 constexpr const char* kArmStrip = "aarch64-linux-gnu-strip";
 
-class SwitchesTest : public CompiledTest, public testing::WithParamInterface<Build> {};
+class SwitchesTest : public CompiledTest, public ::testing::WithParamInterface<Build> {};
 
 TEST_P(SwitchesTest, AllCasesAreFound) {
   const std::string file = Compile(GetParam().compiler, GetParam().options, "switches.c");
@@ -104,7 +104,7 @@ TEST_P(SwitchesTest, AllCasesAreFound) {
 
 INSTANTIATE_TEST_SUITE_P(
     Compilers, SwitchesTest,
-    testing::Values(
+    ::testing::Values(
         Build{COVERAGE_CXX, "-x c -O0 -shared -fPIC"},
         Build{COVERAGE_CXX, "-x c -O2 -shared -fPIC"},
         Build{COVERAGE_CXX, "-x c -O3 -shared -fPIC -fcf-protection"},

@@ -137,7 +137,7 @@ void ExpectSound(const CoverageCounts& counts) {
   EXPECT_EQ(sum, counts.instructions);
 }
 
-class CoverageOfRecordings : public testing::TestWithParam<PerfRecording> {};
+class CoverageOfRecordings : public ::testing::TestWithParam<PerfRecording> {};
 
 TEST_P(CoverageOfRecordings, IsWhatTheProgramExecuted) {
   OpenedPerf opened;
@@ -204,8 +204,8 @@ TEST(CoverageOfLosses, MakeAllThatWasMappedUnknown) {
 }
 
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(CoverageOfRecordings);
-INSTANTIATE_TEST_SUITE_P(Recordings, CoverageOfRecordings, testing::ValuesIn(PerfRecordings()),
-                         [](const testing::TestParamInfo<PerfRecording>& which) {
+INSTANTIATE_TEST_SUITE_P(Recordings, CoverageOfRecordings, ::testing::ValuesIn(PerfRecordings()),
+                         [](const ::testing::TestParamInfo<PerfRecording>& which) {
                            return TestName(which.param.name);
                          });
 

@@ -36,7 +36,7 @@ ImageSearch Among(std::vector<std::string> files) {
   return search;
 }
 
-class ObjectImageTest : public testing::Test {
+class ObjectImageTest : public ::testing::Test {
  protected:
   std::string Write(const std::string& name, const ElfSpec& spec) {
     const std::string path = folder_.path() + "/" + name;

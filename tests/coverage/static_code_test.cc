@@ -87,7 +87,7 @@ void ExpectSound(const StaticCode& code) {
   ASSERT_EQ(next, code.instructions().size());
 }
 
-class WithObjdump : public testing::TestWithParam<const char*> {};
+class WithObjdump : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(WithObjdump, EveryInstructionIsOneThatItShows) {
   if (!std::filesystem::exists(GetParam())) GTEST_SKIP() << GetParam() << " is not installed";
@@ -119,10 +119,10 @@ TEST_P(WithObjdump, EveryInstructionIsOneThatItShows) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Debian, WithObjdump,
-                         testing::Values("/usr/lib/x86_64-linux-gnu/libc.so.6",
-                                         "/usr/lib/x86_64-linux-gnu/libstdc++.so.6",
-                                         "/usr/lib/x86_64-linux-gnu/libm.so.6", "/usr/bin/python3",
-                                         "/bin/gzip", "/bin/sh"));
+                         ::testing::Values("/usr/lib/x86_64-linux-gnu/libc.so.6",
+                                           "/usr/lib/x86_64-linux-gnu/libstdc++.so.6",
+                                           "/usr/lib/x86_64-linux-gnu/libm.so.6",
+                                           "/usr/bin/python3", "/bin/gzip", "/bin/sh"));
 
 std::vector<uint8_t> Content(const std::string& file) {
   std::ifstream in(file, std::ios::binary);

@@ -40,7 +40,7 @@ std::optional<Object> Open(const std::string& file) {
   return Object{std::move(*image), std::move(*code)};
 }
 
-class StaticLinesTest : public testing::TestWithParam<const char*> {
+class StaticLinesTest : public ::testing::TestWithParam<const char*> {
  protected:
   // A copy of the source in a folder of its own, compiled.
   std::string Compile(const std::string& options) {
@@ -89,7 +89,7 @@ TEST_P(StaticLinesTest, AreThoseOfAddr2line) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Options, StaticLinesTest,
-                         testing::Values("-O0 -g", "-O2 -g", "-O2 -gdwarf-4", "-O2 -g -gz"));
+                         ::testing::Values("-O0 -g", "-O2 -g", "-O2 -gdwarf-4", "-O2 -g -gz"));
 
 TEST_F(StaticLinesTest, CopiesOfALineHaveScopesOfTheirOwn) {
   const auto object = Open(Compile("-O2 -g"));

@@ -123,7 +123,7 @@ PROGRAMS = {
     "judge_seeds_test": "*/0:*/1:*/6",
     "judge_raw_test": "*/hello_*:*/retmix_*",
     "judge_threads_test": "*/hello:*/switch_cyc:*WithLostRecords/execs",
-    "cli_cpu_moves_test": "CpuMovesOf*:*/CpuMoves.*/0:*/CpuMoves.*/1",
+    "cli_test": "CpuMovesOf*:*/CpuMoves.*/0:*/CpuMoves.*/1",
 }
 
 

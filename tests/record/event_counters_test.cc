@@ -45,7 +45,7 @@ std::vector<uint64_t> ByThread(const CountedEvents& counters, std::string_view e
   return values;
 }
 
-class EventCountersHere : public testing::Test {
+class EventCountersHere : public ::testing::Test {
  protected:
   EventCountersHere() {
     options_.engine = "events";

@@ -21,7 +21,7 @@ namespace {
 
 #define FLOWBACK_NEEDS_PERF_EVENTS() FLOWBACK_NEEDS_HOST(flowback::host::Trait::kPerfEvents)
 
-class EventRecorded : public testing::Test {
+class EventRecorded : public ::testing::Test {
  protected:
   EventRecorded() {
     options_.engine = "events";
