@@ -79,7 +79,7 @@ class BranchTrace {
   ThreadClock& clock_;
   std::vector<BranchEntry> entries_;  // not handed on yet
   uint32_t in_stack_ = 0;
-  uint64_t last_time_ = 0;         // of the newest branch; 0: there is none
+  uint64_t last_time_ = 0;         // time of the newest branch; 0 before the first branch
   uint64_t before_last_time_ = 0;  // of the one before
   bool on_ = false;
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The kernel's records go from its buffers into the file as they are. A buffer is emptied when the
-// kernel says that it fills, and a few times a second; after each round a record says that what
-// comes later is not older than what the round before had, by which readers sort.
+// Writes the kernel's records into the file, unchanged. Drains each buffer when the kernel signals
+// it, and at least ten times a second. A FINISHED_ROUND record follows each round: later records
+// are not older than those of the round before, so that readers can sort.
 #include "capture/record/event_recorder.h"
 
 #include <errno.h>

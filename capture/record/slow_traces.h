@@ -10,10 +10,10 @@
 
 namespace flowback::record {
 
-// Writes, of the buffers that each call's thread ran on, what was traced from the sync point before
-// its beginning to the one behind its end; what two calls have in common once. Counts the calls
-// whose beginning is not there any more. `bytes` grows by what was written. REQUIRES: traces stand
-// still, and their records are in the file.
+// Writes the trace of each slow call from the buffers that its thread ran on: from the sync point
+// before the call begins to the first one after it ends. Trace that two calls share is written
+// once. Counts the calls whose beginning was already overwritten. Adds the number of bytes written
+// to `bytes`. REQUIRES: traces stand still, and their records are in the file.
 Status KeepSlowTraces(const EventSet& events, const std::vector<SlowCall>& calls, EventFile& file,
                       SlowCallCounts& counts, uint64_t& bytes);
 

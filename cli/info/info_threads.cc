@@ -110,7 +110,7 @@ void AppendTimes(const InfoReport& report, const std::vector<const TimeAccount*>
   const TraceSource* const source = report.opened->source_or_null();
   const bool samples = source != nullptr && source->samples();
   out += fmt::format("  the recording has no context-switch records for some threads{}\n",
-                     samples ? "" : ", so waiting counts as kernel time");
+                     samples ? "" : ", so waits are counted as kernel time");
   const std::string_view remedy = SwitchRemedy(report.opened->recording());
   if (!remedy.empty()) out += fmt::format("  try: perf: {}\n", remedy);
 }

@@ -389,8 +389,9 @@ Status TimelineJob::LearnTimes() {
   return {};
 }
 
-// But for what a later command, which decodes nothing, would have to say and not know: of the code,
-// or which names a function that was not called may have meant.
+// Keeps the timeline for later commands, which decode nothing. It is not kept where they would have
+// to print what only decoding tells: messages about code, or names similar to a function that was
+// not called.
 void TimelineJob::Keep() const {
   const bool told_all = opened_.MayKeepResults() && (!pattern_ || calls_ != 0);
   if (timeline_ && !was_kept_ && told_all) kept_->Keep(*timeline_);

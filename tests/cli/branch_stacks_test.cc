@@ -140,7 +140,7 @@ TEST_P(BranchStacks, EachListingSaysSamples) {
   EXPECT_TRUE(Run({"decode", "--as", "digest"}).err.contains("samples"));
   EXPECT_TRUE(Run({"decode", "--as", "summary"}).err.contains("samples"));
   EXPECT_TRUE(Run({"coverage"}).out.contains("samples"));
-  EXPECT_FALSE(Run({"info"}).out.contains("waiting counts as kernel time"));
+  EXPECT_FALSE(Run({"info"}).out.contains("waits are counted as kernel time"));
 }
 
 TEST_P(BranchStacks, InstructionsAreThoseOfTheDigest) {

@@ -169,7 +169,7 @@ std::vector<std::string> UnknownOf(const TimelineView& view) {
                     "(its work until then is counted in calls of the wrong one)",
                     stacks == 1 ? "once" : fmt::format("{} times", stacks)));
   if (view.has_times() && !off_cpu)
-    unknown.push_back("when threads were off their CPUs (waiting counts as kernel time)");
+    unknown.push_back("when threads were off their CPUs (their waits are counted as kernel time)");
   if (alone != 0)
     unknown.push_back(
         fmt::format("whose {} of trace {}", Counted(alone, "stream"), ByCount(alone, "is", "are")));
