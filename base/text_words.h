@@ -45,6 +45,14 @@ inline std::optional<uint64_t> Number(std::string_view text, int base) {
   return value;
 }
 
+// Returns the text without white space at its begin and end.
+inline std::string_view Trimmed(std::string_view text) {
+  constexpr std::string_view kWhite = " \t\r\n\f\v";
+  const size_t first = text.find_first_not_of(kWhite);
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(kWhite) - first + 1);
+}
+
 inline bool IsBlank(std::string_view line) {
   return line.find_first_not_of(" \t\r") == line.npos || line.starts_with('#');
 }

@@ -45,25 +45,15 @@ std::string PlaceText(ShareKind kind, const SharePlace& place) {
   return "";
 }
 
-void TextOrNull(JsonLine& line, std::string_view key, const std::string& text) {
-  if (text.empty())
-    line.Null(key);
-  else
-    line.Text(key, text);
-}
-
 void AppendJson(std::string& out, ShareKind kind, const SharePlace& place, const CodeShare& share,
                 uint64_t all) {
   JsonLine line(out);
   line.Text("type", KindWord(kind));
-  if (kind == ShareKind::kFunction) TextOrNull(line, "function", place.function);
-  if (kind != ShareKind::kLine) TextOrNull(line, "object", place.object);
+  if (kind == ShareKind::kFunction) line.TextOrNull("function", place.function);
+  if (kind != ShareKind::kLine) line.TextOrNull("object", place.object);
   if (kind == ShareKind::kLine) {
-    TextOrNull(line, "file", place.file);
-    if (place.line != 0)
-      line.Number("line", place.line);
-    else
-      line.Null("line");
+    line.TextOrNull("file", place.file);
+    line.NumberOrNull("line", place.line);
   }
   line.Number("instructions", share.instructions).Number("calls", share.calls);
   line.Number("call_instructions", share.call_instructions);

@@ -24,13 +24,6 @@ std::vector<std::string> InputsOf(const std::vector<RunProfile>& side) {
   return names;
 }
 
-// Whether some executed code has no file on a side.
-bool AnyMissing(const RunComparison& diff) {
-  return std::ranges::any_of(diff.objects, [](const ObjectMatch& each) {
-    return each.executed && (each.old_missing || each.missing);
-  });
-}
-
 }  // namespace
 
 int DiffJob::Run() {
@@ -63,7 +56,8 @@ int DiffJob::Run() {
     WriteDiffText(view, *output_);
   if (Status written = output_->Finish(); !written) return Report(written.error());
   if (Status written = WriteJunit(view); !written) return Report(written.error());
-  if (options_.reader.strict && AnyMissing(diff)) losses_ = std::max<int>(losses_, kImageIsMissing);
+  if (options_.reader.strict && std::ranges::any_of(diff.objects, &ObjectMatch::is_unknown))
+    losses_ = std::max<int>(losses_, kImageIsMissing);
   const int judged = Judge(view);
   return judged != kDone ? judged : losses_;
 }

@@ -109,14 +109,7 @@ class DiffJsonWriter {
 
   void WriteMatch(const ObjectMatch& each) {
     AddObject(sink_, "object", [&](JsonLine& line) {
-      const auto name = [&](const char* key, const std::string& value) {
-        if (value.empty())
-          line.Null(key);
-        else
-          line.Text(key, value);
-      };
-      name("old", each.old_name);
-      name("new", each.name);
+      line.TextOrNull("old", each.old_name).TextOrNull("new", each.name);
       line.Bool("same_build", each.same_build).Bool("executed", each.executed);
       line.Bool("old_missing", each.old_missing).Bool("new_missing", each.missing);
     });
@@ -124,15 +117,8 @@ class DiffJsonWriter {
 
   void WriteFunction(const FunctionChange& each) {
     AddObject(sink_, "function", [&](JsonLine& line) {
-      line.Text("object", each.object);
-      if (each.name.empty())
-        line.Null("function");
-      else
-        line.Text("function", each.name);
-      if (each.address == 0)
-        line.Null("address");
-      else
-        line.Hex("address", each.address);
+      line.Text("object", each.object).TextOrNull("function", each.name);
+      line.HexOrNull("address", each.address);
       AddPlace(line, "", each.at);
       AddPlace(line, "old_", each.old_at);
       AddFate(line, each.fate, each.in_all_runs);
@@ -146,27 +132,12 @@ class DiffJsonWriter {
 
   void WriteLine(const LineChange& each) {
     AddObject(sink_, "line", [&](JsonLine& line) {
-      line.Text("file", each.file);
-      AddNumber(line, "line", each.line);
-      AddNumber(line, "old_line", each.old_line);
-      line.Bool("found", each.found);
-      if (each.function.empty())
-        line.Null("function");
-      else
-        line.Text("function", each.function);
-      if (each.text.empty())
-        line.Null("text");
-      else
-        line.Text("text", each.text);
+      line.Text("file", each.file).NumberOrNull("line", each.line);
+      line.NumberOrNull("old_line", each.old_line).Bool("found", each.found);
+      line.TextOrNull("function", each.function).TextOrNull("text", each.text);
       AddFate(line, each.fate, each.in_all_runs);
       line.Raw("times", Change(each.times)).Raw("instructions", Change(each.instructions));
     });
-  }
-  static void AddNumber(JsonLine& line, const char* key, uint32_t number) {
-    if (number == 0)
-      line.Null(key);
-    else
-      line.Number(key, number);
   }
 
   void WriteDirection(const DirectionChange& each) {
@@ -185,11 +156,7 @@ class DiffJsonWriter {
 
   void WriteWait(const WaitChange& each) {
     AddObject(sink_, "wait", [&](JsonLine& line) {
-      line.Text("function", each.function);
-      if (each.caller.empty())
-        line.Null("caller");
-      else
-        line.Text("caller", each.caller);
+      line.Text("function", each.function).TextOrNull("caller", each.caller);
       AddFate(line, each.fate, each.in_all_runs);
       line.Raw("waits", Change(each.waits)).Raw("trips", Change(each.trips));
       if (diff_.has_times) line.Raw("waiting", Change(each.waiting));

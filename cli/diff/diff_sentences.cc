@@ -204,7 +204,7 @@ class SentenceWriter {
 
   void MissingFiles() {
     for (const ObjectMatch& each : diff_.objects) {
-      if (!each.executed || (!each.old_missing && !each.missing)) continue;
+      if (!each.is_unknown()) continue;
       const std::string& name = each.name.empty() ? each.old_name : each.name;
       const char* const side = each.old_missing && each.missing ? "both sides"
                                : each.missing                   ? "the new side"

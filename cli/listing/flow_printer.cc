@@ -86,12 +86,7 @@ void ThreadColumns::RenderJsonHead(std::string_view comm) {
       line.Number(key, value);
   };
   line.Text("type", json_type_).Number("stream", stream_->index);
-  if (fields.Has(Field::kComm)) {
-    if (comm.empty())
-      line.Null("comm");
-    else
-      line.Text("comm", comm);
-  }
+  if (fields.Has(Field::kComm)) line.TextOrNull("comm", comm);
   // Without its thread a line says little to a program: each is read by itself.
   if (fields.Has(Field::kPid)) number("pid", owner_->pid);
   if (fields.Has(Field::kTid) || owner_->tid >= 0) number("tid", owner_->tid);

@@ -115,11 +115,7 @@ class InstructionColumns {
   }
 
   void AppendJsonDso(JsonLine& line, const InstructionView& view) const {
-    const std::string_view dso = DsoOf(view);
-    if (dso.empty())
-      line.Null("dso");
-    else
-      line.Text("dso", dso);
+    line.TextOrNull("dso", DsoOf(view));
   }
 
   std::optional<Symbolizer::Symbol> SymbolOf(const InstructionView& view) {

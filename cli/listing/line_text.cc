@@ -110,15 +110,9 @@ class LineText::Renderer {
   void RenderJson(uint64_t ip, const SourcePlace& place) {
     const Fields& fields = settings_.layout.fields;
     JsonLine line = JsonLine::Continue(*text_);
-    const auto add = [&](std::string_view key, std::string_view word) {
-      if (word.empty())
-        line.Null(key);
-      else
-        line.Text(key, word);
-    };
     if (fields.Has(Field::kIp)) line.Hex("ip", ip);
-    if (fields.Has(Field::kSym)) add("sym", FunctionAt(ip, place));
-    if (fields.Has(Field::kDso)) add("dso", DsoAt(ip));
+    if (fields.Has(Field::kSym)) line.TextOrNull("sym", FunctionAt(ip, place));
+    if (fields.Has(Field::kDso)) line.TextOrNull("dso", DsoAt(ip));
     if (fields.Has(Field::kSrcline)) SourceColumns::AppendLine(line, place);
     if (fields.Has(Field::kSource)) source_.AppendText(line, place);
     line.End();

@@ -76,11 +76,7 @@ void SourceColumns::AppendText(std::string& out, const SourcePlace& place) const
 }
 
 void SourceColumns::AppendText(JsonLine& line, const SourcePlace& place) const {
-  const std::string_view text = TextOf(place);
-  if (text.empty())
-    line.Null("source");
-  else
-    line.Text("source", text);
+  line.TextOrNull("source", TextOf(place));
 }
 
 }  // namespace flowback::cli

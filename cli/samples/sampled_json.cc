@@ -61,25 +61,18 @@ std::string_view CopyEndWord(UnwoundStack::End end) {
   return "-";
 }
 
-void HexOrNull(JsonLine& line, std::string_view key, uint64_t value) {
-  if (value == 0)
-    line.Null(key);
-  else
-    line.Hex(key, value);
-}
-
 // Ends without a newline, as it stands in a list.
 void AppendSampledFrame(const NamedFrame& named, const SampledFrame& frame, size_t level,
                         std::string_view tail_caller, std::string& out) {
   JsonLine line(out);
   line.Number("level", level);
-  HexOrNull(line, "ip", frame.address);
-  HexOrNull(line, "call", frame.call);
-  HexOrNull(line, "entry", frame.entry);
+  line.HexOrNull("ip", frame.address);
+  line.HexOrNull("call", frame.call);
+  line.HexOrNull("entry", frame.entry);
   AddNames(named, line);
   line.Bool("kernel", frame.is_kernel).Raw("sources", SourceList(frame.sources));
   line.Bool("doubted", frame.is_doubted).Bool("skipped", frame.is_skipped);
-  TextOrNull(line, "tail_caller", tail_caller);
+  line.TextOrNull("tail_caller", tail_caller);
   line.End();
   out.pop_back();
 }
@@ -106,9 +99,9 @@ std::string FramesOf(const SampledStack& stack, const SampleStyle& style) {
 void PrintSampleJson(const ShownSample& shown, const SampleStyle& style, Output& output) {
   JsonLine line(output.buffer());
   line.Text("type", "sample").Number("pid", shown.thread.pid).Number("tid", shown.thread.tid);
-  TextOrNull(line, "comm", shown.comm);
+  line.TextOrNull("comm", shown.comm);
   line.Number("sample", shown.number).Number("samples", shown.thread.samples.size());
-  TextOrNull(line, "event", shown.event);
+  line.TextOrNull("event", shown.event);
   if (shown.sample.time == 0)
     line.Null("time");
   else

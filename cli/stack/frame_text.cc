@@ -49,21 +49,14 @@ void AppendFrame(const std::vector<NamedFrame>& names, const StackFrame& frame, 
                    fmt::format("#{} ", level++));
 }
 
-void TextOrNull(JsonLine& line, std::string_view key, std::string_view text) {
-  if (text.empty())
-    line.Null(key);
-  else
-    line.Text(key, text);
-}
-
 void AddNames(const NamedFrame& named, JsonLine& line) {
-  TextOrNull(line, "function", named.function);
+  line.TextOrNull("function", named.function);
   if (named.function.empty() || named.is_inlined)
     line.Null("offset");
   else
     line.Number("offset", named.offset);
-  TextOrNull(line, "object", named.object);
-  TextOrNull(line, "file", named.file);
+  line.TextOrNull("object", named.object);
+  line.TextOrNull("file", named.file);
   if (named.line == 0)
     line.Null("line");
   else

@@ -22,7 +22,6 @@ void AppendFrameText(const NamedFrame& named, const StackFrame& frame, bool inne
 void AppendFrame(const std::vector<NamedFrame>& names, const StackFrame& frame, size_t& level,
                  std::string& out);
 
-void TextOrNull(JsonLine& line, std::string_view key, std::string_view text);
 // Adds function, offset, object, file, line, inlined.
 void AddNames(const NamedFrame& named, JsonLine& line);
 

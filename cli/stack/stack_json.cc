@@ -56,7 +56,7 @@ void PrintStackJson(const ShownStack& shown, const StackStyle& style, Output& ou
   JsonLine line(output.buffer());
   line.Text("type", "stack").Text("stream", shown.owner.label);
   line.Number("pid", shown.owner.pid).Number("tid", shown.owner.tid);
-  TextOrNull(line, "comm", shown.comm);
+  line.TextOrNull("comm", shown.comm);
   line.Number("instructions", stack.instructions);
   if (stack.tsc == 0)
     line.Null("time").Null("tsc");

@@ -7,7 +7,6 @@
 namespace flowback {
 namespace {
 
-constexpr uint64_t kLongestInstruction = 15;
 constexpr uint64_t kUserEnd = uint64_t{1} << 56;  // programs have no code behind it
 
 // The processor could not fetch the instruction: the access that failed is the instruction itself.

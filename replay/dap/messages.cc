@@ -8,7 +8,6 @@
 #include <limits>
 
 #include "base/text_words.h"
-#include "replay/symbols/source_text.h"
 
 namespace flowback::dap {
 namespace {
@@ -43,8 +42,8 @@ std::optional<ReceivedMessage> MessageReader::ReadHeader() {
     lines.remove_prefix(std::min(line_end + kEndOfLine.size(), lines.size()));
     const size_t colon = line.find(':');
     if (colon == std::string_view::npos) return bad("a line of a message's header has no colon");
-    if (Lower(symbols::Trimmed(line.substr(0, colon))) != kLength) continue;
-    length_ = Number(symbols::Trimmed(line.substr(colon + 1)), 10);
+    if (Lower(Trimmed(line.substr(0, colon))) != kLength) continue;
+    length_ = Number(Trimmed(line.substr(colon + 1)), 10);
     if (!length_) return bad("a message's Content-Length is no number");
   }
   if (!length_) return bad("a message's header has no Content-Length");

@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/text_words.h"
+
 namespace flowback {
 namespace {
 
@@ -61,12 +63,6 @@ class LimitParser {
     return true;
   }
 
-  static std::string WithoutBlanks(const std::string& text) {
-    const size_t first = text.find_first_not_of(" \t");
-    if (first == std::string::npos) return {};
-    return text.substr(first, text.find_last_not_of(" \t") + 1 - first);
-  }
-
   Status ParseMeasure() {
     SkipBlanks();
     size_t end = at_;
@@ -93,7 +89,7 @@ class LimitParser {
       if (depth == 0) break;
     }
     if (depth != 0) return Wrong("')' is expected");
-    limit_.of = WithoutBlanks(text_.substr(begin, at_++ - begin));
+    limit_.of = Trimmed(std::string_view(text_).substr(begin, at_++ - begin));
     return CheckName(begin);
   }
 

@@ -116,6 +116,9 @@ struct ObjectMatch {
   // Some run of the side lacks its file, so it is not known which of its functions executed.
   bool old_missing = false;
   bool missing = false;
+
+  // Whether code of it executed whose functions are not known on some side.
+  bool is_unknown() const { return executed && (old_missing || missing); }
 };
 
 struct CoverageMeasure {

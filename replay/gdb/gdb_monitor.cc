@@ -10,7 +10,6 @@
 #include "base/hex.h"
 #include "base/text_words.h"
 #include "replay/gdb/gdb_server.h"
-#include "replay/symbols/source_text.h"
 
 namespace flowback::gdb {
 namespace {
@@ -55,7 +54,7 @@ const std::vector<GdbServer::Command>& GdbServer::Commands() {
 
 Replies GdbServer::Monitor(std::string_view rest) {
   const auto line = BytesOfHex(rest);
-  const std::string text = line ? MonitorText(std::string(symbols::Trimmed(*line))) : std::string();
+  const std::string text = line ? MonitorText(std::string(Trimmed(*line))) : std::string();
   monitored_.reset();
   if (!line) return {kRefused};
   // Replies of any length come as output.
@@ -86,7 +85,7 @@ Replies GdbServer::MomentText(std::string_view) {
 std::string GdbServer::MonitorText(const std::string& line) {
   const size_t end = std::min(line.find(' '), line.size());
   const std::string name = line.substr(0, end);
-  const std::string words(symbols::Trimmed(std::string_view(line).substr(end)));
+  const std::string words(Trimmed(std::string_view(line).substr(end)));
   for (const Command& command : Commands())
     if (name == command.name) return (this->*command.run)(words);
   return fmt::format("flowback: there is no `monitor {}`. `monitor help` lists the commands.\n",

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "replay/symbols/source_text.h"
 
+#include "base/text_words.h"
+
 namespace flowback::symbols {
 namespace {
 
@@ -28,13 +30,6 @@ std::string_view SourceText::Line(uint32_t number) const {
   // Printed each time that it executes: what is longer is no line that a person reads.
   constexpr size_t kLongest = 4096;
   return Trimmed(std::string_view(text_).substr(begin, end - begin)).substr(0, kLongest);
-}
-
-std::string_view Trimmed(std::string_view line) {
-  constexpr std::string_view kWhite = " \t\r\n\f\v";
-  const size_t first = line.find_first_not_of(kWhite);
-  if (first == std::string_view::npos) return {};
-  return line.substr(first, line.find_last_not_of(kWhite) - first + 1);
 }
 
 }  // namespace flowback::symbols

@@ -11,9 +11,6 @@
 
 namespace flowback::symbols {
 
-// The line without the white space around it.
-std::string_view Trimmed(std::string_view line);
-
 class SourceText {
  public:
   // False when the file can't be read; then there are no lines.

@@ -71,9 +71,7 @@ std::string NobodyWaited(const LocksView& view) {
   uint64_t losses = 0;
   for (const LossSum& sum : view.report->losses) losses += sum.count;
   return fmt::format("No thread waited for another one{}: {}, {} looked at.",
-                     losses == 0 ? ""
-                                 : " as far as is known, with " +
-                                       fmt::format("{} loss{}", losses, losses == 1 ? "" : "es"),
+                     losses == 0 ? "" : " as far as is known, with " + Counted(losses, "loss"),
                      Counted(view.report->threads.size(), "thread"),
                      Counted(instructions, "instruction"));
 }

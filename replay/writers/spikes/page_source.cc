@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <string_view>
 
-#include "replay/symbols/source_text.h"
+#include "base/text_words.h"
 #include "replay/writers/text/printable.h"
 
 namespace flowback {
@@ -25,8 +25,8 @@ std::string WhyNoLine(const CodeWords& place) {
 void AddLines(SourceLines& lines, SourceReader& reader, SourceExcerpt& excerpt) {
   const std::vector<std::string>& text = reader.Lines(excerpt.file);
   const std::string_view known = lines.Text(excerpt.file, excerpt.line);
-  const bool is_same = excerpt.line <= text.size() &&
-                       symbols::Trimmed(text[excerpt.line - 1]) == symbols::Trimmed(known);
+  const bool is_same =
+      excerpt.line <= text.size() && Trimmed(text[excerpt.line - 1]) == Trimmed(known);
   const uint32_t last = excerpt.line + kAround;
   for (uint32_t i = excerpt.first; i <= last; ++i) {
     if (is_same && i > text.size()) break;

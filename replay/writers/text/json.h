@@ -32,6 +32,16 @@ class JsonLine {
   // An address or payload: lower-case hexadecimal in quotes, because it may exceed 2^53.
   JsonLine& Hex(std::string_view key, uint64_t value);
   JsonLine& Null(std::string_view key);
+  // Null where the value is empty, or 0.
+  JsonLine& TextOrNull(std::string_view key, std::string_view value) {
+    return value.empty() ? Null(key) : Text(key, value);
+  }
+  JsonLine& NumberOrNull(std::string_view key, std::integral auto value) {
+    return value == 0 ? Null(key) : Number(key, value);
+  }
+  JsonLine& HexOrNull(std::string_view key, uint64_t value) {
+    return value == 0 ? Null(key) : Hex(key, value);
+  }
   // `json` is a value already written, as an array is.
   JsonLine& Raw(std::string_view key, std::string_view json);
   void End() { out_ += "}\n"; }

@@ -16,14 +16,6 @@ std::string FunctionNumber(uint32_t function) {
   return function == CallPath::kNoFunction ? "null" : std::to_string(function);
 }
 
-void AddTime(JsonLine& line, std::string_view key, uint64_t time) {
-  time == 0 ? line.Null(key) : line.Number(key, time);
-}
-
-void AddAddress(JsonLine& line, std::string_view key, uint64_t address) {
-  address == 0 ? line.Null(key) : line.Hex(key, address);
-}
-
 std::string SampledStripJson(const ThreadTimeline& thread) {
   std::string text = "[";
   for (const StripColumn& column : thread.strip)
@@ -35,9 +27,9 @@ std::string SampledStripJson(const ThreadTimeline& thread) {
 
 void AppendSample(const ThreadSample& sample, std::string& out) {
   JsonLine line(out);
-  AddTime(line, "time", sample.time);
-  AddAddress(line, "ip", sample.ip);
-  AddAddress(line, "to", sample.to);
+  line.NumberOrNull("time", sample.time);
+  line.HexOrNull("ip", sample.ip);
+  line.HexOrNull("to", sample.to);
   line.Raw("function", FunctionNumber(sample.function)).End();
   out.pop_back();
 }
@@ -51,8 +43,8 @@ void AppendSampledThread(const SamplesView& view, size_t number, TextSink& sink)
     JsonLine line(out);
     AddThreadName(view.view, thread, line);
     line.Number("count", samples.size());
-    AddTime(line, "begin", thread.begin);
-    AddTime(line, "end", thread.end);
+    line.NumberOrNull("begin", thread.begin);
+    line.NumberOrNull("end", thread.end);
     line.Raw("strip", SampledStripJson(thread));
   }
   out += ",\"samples\":[";
@@ -87,8 +79,8 @@ void WriteSampleTimelineJson(const SamplesView& view, TextSink& sink) {
     JsonLine line(out);
     line.Text("schema", "flowback.timeline.samples/1").Text("input", view.view.input);
     line.Text("clock", timeline.nanoseconds ? "ns" : "tsc").Bool("emulated", timeline.emulated);
-    AddTime(line, "begin", timeline.begin);
-    AddTime(line, "end", timeline.end);
+    line.NumberOrNull("begin", timeline.begin);
+    line.NumberOrNull("end", timeline.end);
     line.Number("samples", view.told.samples).Number("empty_samples", view.empty);
     line.Number("samples_without_ip", view.told.without_ip);
     line.Number("samples_nowhere", view.told.nowhere);
