@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "capture/bundle/given_input.h"
-#include "capture/formats/json_document.h"
+#include "capture/formats/input/json_document.h"
 
 namespace flowback::bundle {
 namespace {

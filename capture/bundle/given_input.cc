@@ -4,7 +4,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "capture/formats/json_document.h"
+#include "capture/formats/input/json_document.h"
 
 namespace flowback::bundle {
 namespace {

@@ -10,7 +10,7 @@
 #include "flowback/capture/open.h"
 
 namespace flowback {
-struct JsonValue;  // capture/formats/json_document.h
+struct JsonValue;  // capture/formats/input/json_document.h
 }
 
 namespace flowback::bundle {

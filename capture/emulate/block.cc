@@ -6,7 +6,7 @@
 #include <optional>
 #include <utility>
 
-#include "capture/record/branch_outcome.h"
+#include "capture/record/generate/branch_outcome.h"
 #include "decode/instruction/classify.h"
 #include "decode/instruction/x86/prefixes.h"
 

@@ -13,9 +13,9 @@
 
 #include "base/descriptor.h"
 #include "base/mapped_file.h"
-#include "capture/record/elf_tables.h"
-#include "capture/record/mapped_file_text.h"
-#include "capture/record/process_maps.h"
+#include "capture/record/emulate/mapped_file_text.h"
+#include "capture/record/image/elf_tables.h"
+#include "capture/record/target/process_maps.h"
 
 namespace flowback::emulate {
 namespace {

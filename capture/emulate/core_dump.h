@@ -12,7 +12,7 @@
 
 #include <string>
 
-#include "capture/record/core_pattern.h"
+#include "capture/record/target/core_pattern.h"
 
 namespace flowback::emulate {
 

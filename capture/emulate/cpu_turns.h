@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "capture/record/shared_area.h"
+#include "capture/record/emulate/shared_area.h"
 
 namespace flowback::emulate {
 

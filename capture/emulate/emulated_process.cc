@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "capture/emulate/signal_stack.h"
-#include "capture/record/mapped_file_text.h"
+#include "capture/record/emulate/mapped_file_text.h"
 
 namespace flowback::emulate {
 

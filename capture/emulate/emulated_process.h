@@ -22,9 +22,9 @@
 #include "capture/emulate/guest.h"
 #include "capture/emulate/stale_code.h"
 #include "capture/emulate/thread_tracer.h"
-#include "capture/record/emulator_command.h"
-#include "capture/record/shared_area.h"
-#include "capture/record/trace_clock.h"
+#include "capture/record/emulate/emulator_command.h"
+#include "capture/record/emulate/shared_area.h"
+#include "capture/record/generate/trace_clock.h"
 #include "flowback/model/recording.h"
 
 namespace flowback::emulate {

@@ -2,7 +2,7 @@
 // Recording between two functions. Where a block begins at one, its callback is a slow one; where
 // one lies inside a block, that instruction gets a callback of its own.
 #include "capture/emulate/emulated_process.h"
-#include "capture/record/region_log.h"
+#include "capture/record/watch/region_log.h"
 
 namespace flowback::emulate {
 

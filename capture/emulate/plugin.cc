@@ -27,7 +27,7 @@
 #include "capture/emulate/emulated_process.h"
 #include "capture/emulate/emulator_hooks.h"
 #include "capture/emulate/qemu_plugin_api.h"
-#include "capture/record/plugin_interface.h"
+#include "capture/record/emulate/plugin_interface.h"
 #include "decode/instruction/atomic_access.h"
 
 namespace flowback::emulate {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The report of a thread that ends its process: a status, or a signal and where it struck.
-#include "capture/record/process_end.h"
+#include "capture/record/perf_data/process_end.h"
 
 #include <signal.h>
 #include <sys/syscall.h>
@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "capture/emulate/emulated_process.h"
-#include "capture/record/program_needs.h"
+#include "capture/record/emulate/program_needs.h"
 #include "decode/instruction/processor_extension.h"
 
 namespace flowback::emulate {

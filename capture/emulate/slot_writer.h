@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <string_view>
 
-#include "capture/record/ring.h"
-#include "capture/record/shared_area.h"
+#include "capture/record/emulate/ring.h"
+#include "capture/record/emulate/shared_area.h"
 #include "decode/pt/packets/packet_writer.h"
 #include "flowback/base/bytes.h"
 #include "flowback/base/flow_digest.h"

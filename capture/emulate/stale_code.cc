@@ -8,7 +8,7 @@
 #include <set>
 #include <utility>
 
-#include "capture/record/process_maps.h"
+#include "capture/record/target/process_maps.h"
 
 namespace flowback::emulate {
 namespace {

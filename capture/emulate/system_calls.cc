@@ -10,8 +10,8 @@
 #include "base/linux_calls.h"
 #include "capture/emulate/emulated_process.h"
 #include "capture/emulate/short_calls.h"
-#include "capture/record/program_file.h"
-#include "capture/record/program_needs.h"
+#include "capture/record/emulate/program_needs.h"
+#include "capture/record/target/program_file.h"
 
 namespace flowback::emulate {
 

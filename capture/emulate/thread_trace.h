@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <optional>
 
-#include "capture/record/branch_trace.h"
-#include "capture/record/packet_generator.h"
+#include "capture/record/generate/branch_trace.h"
+#include "capture/record/generate/packet_generator.h"
 
 namespace flowback::emulate {
 

@@ -13,7 +13,7 @@
 #include "capture/emulate/guest.h"
 #include "capture/emulate/slot_writer.h"
 #include "capture/emulate/thread_trace.h"
-#include "capture/record/trace_clock.h"
+#include "capture/record/generate/trace_clock.h"
 
 namespace flowback::emulate {
 

@@ -9,9 +9,9 @@
 #include <filesystem>
 
 #include "base/mapped_file.h"
-#include "capture/formats/format.h"
-#include "capture/formats/perf_session.h"
-#include "capture/formats/text.h"
+#include "capture/formats/input/format.h"
+#include "capture/formats/input/text.h"
+#include "capture/formats/perf_data/perf_session.h"
 
 namespace flowback {
 namespace lldb {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "capture/formats/json_document.h"
+#include "capture/formats/input/json_document.h"
 #include "flowback/base/error.h"
 #include "flowback/model/recording.h"
 

@@ -7,8 +7,8 @@
 #include <filesystem>
 
 #include "base/mapped_file.h"
+#include "capture/formats/input/text.h"
 #include "capture/formats/lldb_bundle.h"
-#include "capture/formats/text.h"
 #include "decode/code/elf_file.h"
 
 namespace flowback::lldb {

@@ -6,8 +6,8 @@
 #include <limits>
 #include <set>
 
+#include "capture/formats/input/text.h"
 #include "capture/formats/lldb_bundle.h"
-#include "capture/formats/text.h"
 
 namespace flowback::lldb {
 namespace {

@@ -4,10 +4,10 @@
 
 #include "base/mapped_file.h"
 #include "base/recorded/pt_config.h"
-#include "capture/formats/format.h"
+#include "capture/formats/input/format.h"
+#include "capture/formats/input/tsc_reference.h"
 #include "capture/formats/raw_pt.h"
 #include "capture/formats/raw_stream_owner.h"
-#include "capture/formats/tsc_reference.h"
 #include "flowback/capture/open.h"
 
 namespace flowback {

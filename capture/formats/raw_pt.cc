@@ -2,9 +2,9 @@
 #include "capture/formats/raw_pt.h"
 
 #include "base/mapped_file.h"
-#include "capture/formats/format.h"
-#include "capture/formats/perf_session.h"
-#include "capture/formats/text.h"
+#include "capture/formats/input/format.h"
+#include "capture/formats/input/text.h"
+#include "capture/formats/perf_data/perf_session.h"
 #include "decode/pt/packets/packet.h"
 
 namespace flowback {

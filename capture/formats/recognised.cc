@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Formats that are recognised, so that the message names them, but not read.
-#include "capture/formats/format.h"
-#include "capture/formats/perf_layout.h"
+#include "capture/formats/input/format.h"
+#include "capture/formats/perf_records/perf_layout.h"
 #include "flowback/base/bytes.h"
 
 namespace flowback {

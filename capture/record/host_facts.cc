@@ -11,7 +11,7 @@
 #include <string_view>
 
 #include "capture/kernel/linux_kernel.h"
-#include "capture/record/emulator_file.h"
+#include "capture/record/emulate/emulator_file.h"
 #include "flowback/capture/record.h"
 
 namespace flowback {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "capture/kernel/pmu.h"
-#include "capture/record/emulator_file.h"
+#include "capture/record/emulate/emulator_file.h"
 #include "flowback/capture/record.h"
 
 namespace flowback {

@@ -7,10 +7,10 @@
 #include <future>
 #include <memory>
 
+#include "capture/record/control/record_session.h"
+#include "capture/record/control/recorder.h"
 #include "capture/record/record_checks.h"
-#include "capture/record/record_session.h"
-#include "capture/record/recorder.h"
-#include "capture/record/watched_functions.h"
+#include "capture/record/watch/watched_functions.h"
 
 namespace flowback {
 namespace {

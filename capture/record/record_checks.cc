@@ -5,7 +5,7 @@
 #include <bit>
 #include <string>
 
-#include "capture/record/watched_functions.h"
+#include "capture/record/watch/watched_functions.h"
 
 namespace flowback::record {
 namespace {

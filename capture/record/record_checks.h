@@ -2,7 +2,7 @@
 // Whether the options fit each other and the recorder that they name.
 #pragma once
 
-#include "capture/record/recorder.h"
+#include "capture/record/control/recorder.h"
 #include "flowback/base/error.h"
 
 namespace flowback::record {

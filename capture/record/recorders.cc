@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <array>
 
-#include "capture/record/emulator_file.h"
-#include "capture/record/recorder.h"
+#include "capture/record/control/recorder.h"
+#include "capture/record/emulate/emulator_file.h"
 
 namespace flowback {
 namespace record {

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "capture/record/region_table.h"
+#include "capture/record/watch/region_table.h"
 
 namespace flowback::self {
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "base/descriptor.h"
-#include "capture/record/region_table.h"
+#include "capture/record/watch/region_table.h"
 
 namespace flowback::self {
 

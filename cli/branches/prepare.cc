@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "cli/branches/prepare.h"
 
-#include "capture/formats/samples.h"
+#include "capture/formats/input/samples.h"
 #include "cli/reading/stream_report.h"
 #include "replay/session/access_totals.h"
 

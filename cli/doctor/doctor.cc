@@ -10,7 +10,7 @@
 #include "base/mapped_file.h"
 #include "capture/kernel/linux_kernel.h"
 #include "capture/kernel/machine_tree.h"
-#include "capture/record/emulator_file.h"
+#include "capture/record/emulate/emulator_file.h"
 #include "capture/record/host_facts.h"
 #include "cli/command.h"
 #include "cli/doctor/doctor_trials.h"

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "capture/record/emulator_file.h"
+#include "capture/record/emulate/emulator_file.h"
 
 namespace flowback::cli {
 namespace {

@@ -6,8 +6,8 @@
 #include <string_view>
 
 #include "base/name_pattern.h"
-#include "capture/record/function_name.h"
-#include "capture/record/program_file.h"
+#include "capture/record/target/program_file.h"
+#include "capture/record/watch/function_name.h"
 #include "cli/help/function_hint.h"
 #include "cli/options/arguments.h"
 #include "cli/text/output.h"

@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "capture/formats/named_regions.h"
+#include "capture/formats/perf_records/named_regions.h"
 #include "cli/info/info_report.h"
 #include "cli/text/counters.h"
 #include "replay/writers/text/printable.h"

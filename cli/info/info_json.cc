@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "base/recorded/call_samples.h"
-#include "capture/formats/named_regions.h"
+#include "capture/formats/perf_records/named_regions.h"
 #include "cli/info/info_bundle.h"
 #include "cli/info/info_effort.h"
 #include "cli/info/info_report.h"

@@ -6,7 +6,7 @@
 #include "base/mapped_file.h"
 #include "base/recorded/call_samples.h"
 #include "capture/bundle/bundle_writer.h"
-#include "capture/formats/samples.h"
+#include "capture/formats/input/samples.h"
 #include "cli/pack/pack_options.h"
 #include "cli/pack/pack_text.h"
 #include "cli/reading/reading_job.h"

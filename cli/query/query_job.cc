@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "capture/formats/samples.h"
+#include "capture/formats/input/samples.h"
 #include "cli/query/prompt.h"
 #include "cli/query/row_writer.h"
 #include "cli/query/schema_text.h"

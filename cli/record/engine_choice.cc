@@ -5,10 +5,10 @@
 
 #include <algorithm>
 
-#include "capture/record/emulator_file.h"
+#include "capture/record/emulate/emulator_file.h"
+#include "capture/record/emulate/program_needs.h"
 #include "capture/record/host_facts.h"
-#include "capture/record/program_file.h"
-#include "capture/record/program_needs.h"
+#include "capture/record/target/program_file.h"
 #include "cli/text/status.h"
 #include "cli/text/terminal_session.h"
 

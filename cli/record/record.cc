@@ -14,8 +14,8 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "capture/record/program_file.h"
-#include "capture/record/region_log.h"
+#include "capture/record/target/program_file.h"
+#include "capture/record/watch/region_log.h"
 #include "cli/command.h"
 #include "cli/help/completion.h"
 #include "cli/help/function_hint.h"

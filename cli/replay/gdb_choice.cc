@@ -6,7 +6,7 @@
 #include <array>
 #include <cstdio>
 
-#include "capture/record/program_file.h"
+#include "capture/record/target/program_file.h"
 
 namespace flowback::cli {
 namespace {

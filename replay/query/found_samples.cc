@@ -4,7 +4,7 @@
 #include <string>
 
 #include "base/recorded/call_samples.h"
-#include "capture/formats/samples.h"
+#include "capture/formats/input/samples.h"
 #include "replay/samples/sample_assembler.h"
 #include "replay/session/access_totals.h"
 

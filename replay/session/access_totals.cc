@@ -5,7 +5,7 @@
 #include <iterator>
 #include <string>
 
-#include "capture/formats/samples.h"
+#include "capture/formats/input/samples.h"
 #include "flowback/replay/player.h"
 #include "replay/samples/sample_assembler.h"
 

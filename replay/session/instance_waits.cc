@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "capture/formats/samples.h"
+#include "capture/formats/input/samples.h"
 #include "replay/session/access_totals.h"
 
 namespace flowback {

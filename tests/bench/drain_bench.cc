@@ -14,8 +14,8 @@
 #include <string>
 #include <vector>
 
-#include "capture/record/event_recorder.h"
-#include "capture/record/record_session.h"
+#include "capture/record/control/record_session.h"
+#include "capture/record/event_recorder/event_recorder.h"
 #include "tests/support/kernel/simulated_kernel.h"
 #include "tests/support/kernel/trees.h"
 #include "tests/support/stream_generator.h"

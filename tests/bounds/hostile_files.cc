@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "tests/bounds/hostile_files.h"
 
-#include "capture/formats/perf_layout.h"
-#include "capture/formats/process_end.h"
+#include "capture/formats/perf_records/perf_layout.h"
+#include "capture/formats/perf_records/process_end.h"
 #include "decode/pt/packets/packet_writer.h"
 #include "tests/support/perf_data_builder.h"
 #include "tests/support/perf_data_converter.h"

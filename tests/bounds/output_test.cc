@@ -2,7 +2,7 @@
 // The output is in proportion to the recording, and no number in it has wrapped round.
 #include <gtest/gtest.h>
 
-#include "capture/formats/perf_layout.h"
+#include "capture/formats/perf_records/perf_layout.h"
 #include "decode/pt/packets/packet_writer.h"
 #include "tests/cli/run_program.h"
 #include "tests/support/perf_data_builder.h"

@@ -10,8 +10,8 @@
 
 #include "base/hex.h"
 #include "base/recorded/branch_records.h"
-#include "capture/formats/perf_branch_stacks.h"
-#include "capture/formats/perf_layout.h"
+#include "capture/formats/branches/perf_branch_stacks.h"
+#include "capture/formats/perf_records/perf_layout.h"
 #include "flowback/capture/open.h"
 #include "tests/capture/temporary_file.h"
 #include "tests/support/perf_data_builder.h"

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/recorded/branch_records.h"
-#include "capture/formats/perf_branch_stacks.h"
+#include "capture/formats/branches/perf_branch_stacks.h"
 #include "flowback/capture/open.h"
 #include "tests/capture/temporary_file.h"
 

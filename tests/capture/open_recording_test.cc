@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "base/recorded/pt_config.h"
-#include "capture/formats/perf_layout.h"
+#include "capture/formats/perf_records/perf_layout.h"
 #include "flowback/capture/open.h"
 #include "tests/capture/temporary_file.h"
 #include "tests/support/perf_data_builder.h"

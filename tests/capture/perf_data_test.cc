@@ -5,8 +5,8 @@
 #include <sstream>
 
 #include "base/recorded/pt_config.h"
-#include "capture/formats/perf_layout.h"
-#include "capture/formats/perf_pt_config.h"
+#include "capture/formats/perf_data/perf_pt_config.h"
+#include "capture/formats/perf_records/perf_layout.h"
 #include "tests/capture/temporary_file.h"
 #include "tests/support/perf_data_builder.h"
 

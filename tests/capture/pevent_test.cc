@@ -2,7 +2,7 @@
 // Raw perf records as the sideband of raw trace bytes.
 #include <gtest/gtest.h>
 
-#include "capture/formats/perf_layout.h"
+#include "capture/formats/perf_records/perf_layout.h"
 #include "flowback/capture/open.h"
 #include "tests/capture/temporary_file.h"
 #include "tests/support/perf_data_builder.h"

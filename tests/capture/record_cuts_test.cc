@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "capture/formats/perf_layout.h"
+#include "capture/formats/perf_records/perf_layout.h"
 #include "tests/capture/temporary_file.h"
 #include "tests/support/perf_data_builder.h"
 #include "tests/support/perf_data_converter.h"
@@ -114,7 +114,7 @@ std::vector<Body> OtherBodies() {
   std::vector<Body> all = {
 #define FLOWBACK_PERF_RECORD(constant, number, name) \
   {constant, name, FieldWriter().U64(9).U64(1).Raw(Data(40, 1))},
-#include "capture/formats/perf_records.def"
+#include "capture/formats/perf_records/perf_records.def"
 #undef FLOWBACK_PERF_RECORD
   };
   const std::vector<Body> known = AllBodies();

@@ -11,8 +11,8 @@
 #include "base/descriptor.h"
 #include "base/file_reader.h"
 #include "base/sanitized.h"
-#include "capture/formats/perf_layout.h"
-#include "capture/formats/perf_record_reader.h"
+#include "capture/formats/perf_records/perf_layout.h"
+#include "capture/formats/perf_records/perf_record_reader.h"
 #include "tests/capture/temporary_file.h"
 #include "tests/support/perf_data_builder.h"
 

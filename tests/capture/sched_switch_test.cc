@@ -2,7 +2,7 @@
 // Samples of sched:sched_switch become switch records.
 #include <gtest/gtest.h>
 
-#include "capture/formats/perf_layout.h"
+#include "capture/formats/perf_records/perf_layout.h"
 #include "tests/capture/temporary_file.h"
 #include "tests/support/perf_data_builder.h"
 

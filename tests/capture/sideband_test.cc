@@ -2,7 +2,7 @@
 // Every record type that becomes sideband: its fields, and what a cut of it does.
 #include <gtest/gtest.h>
 
-#include "capture/formats/perf_layout.h"
+#include "capture/formats/perf_records/perf_layout.h"
 #include "tests/capture/temporary_file.h"
 #include "tests/support/perf_data_builder.h"
 

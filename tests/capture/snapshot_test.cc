@@ -2,8 +2,8 @@
 // Snapshots of one buffer: what they have in common is read once, and nothing else is lost.
 #include <gtest/gtest.h>
 
-#include "capture/formats/perf_layout.h"
-#include "capture/formats/snapshot_overlap.h"
+#include "capture/formats/perf_data/snapshot_overlap.h"
+#include "capture/formats/perf_records/perf_layout.h"
 #include "decode/pt/packets/packet.h"
 #include "tests/capture/temporary_file.h"
 #include "tests/support/perf_data_builder.h"

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "capture/formats/format.h"
+#include "capture/formats/input/format.h"
 
 namespace flowback::support {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Sideband of several buffers comes out in time order, round by round.
-#include "capture/formats/time_order.h"
+#include "capture/formats/input/time_order.h"
 
 #include <gtest/gtest.h>
 

@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "capture/formats/perf_layout.h"
+#include "capture/formats/perf_records/perf_layout.h"
 #include "tests/cli/run_program.h"
 #include "tests/support/elf_writer.h"
 #include "tests/support/perf_data_builder.h"

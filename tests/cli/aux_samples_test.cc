@@ -4,7 +4,7 @@
 
 #include <fstream>
 
-#include "capture/formats/perf_layout.h"
+#include "capture/formats/perf_records/perf_layout.h"
 #include "tests/cli/real_recordings.h"
 #include "tests/cli/run_program.h"
 #include "tests/support/perf_data_builder.h"

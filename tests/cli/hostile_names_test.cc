@@ -15,7 +15,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "capture/formats/perf_layout.h"
+#include "capture/formats/perf_records/perf_layout.h"
 #include "decode/pt/packets/packet_writer.h"
 #include "tests/cli/run_program.h"
 #include "tests/support/perf_data_builder.h"

@@ -3,7 +3,7 @@
 // process that made it, though the other's lies at the same address.
 #include <gtest/gtest.h>
 
-#include "capture/formats/perf_layout.h"
+#include "capture/formats/perf_records/perf_layout.h"
 #include "decode/pt/packets/packet_writer.h"
 #include "flowback/base/flow_digest.h"
 #include "tests/cli/run_program.h"

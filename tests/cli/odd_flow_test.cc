@@ -10,7 +10,7 @@
 #include <random>
 
 #include "base/sanitized.h"
-#include "capture/formats/perf_layout.h"
+#include "capture/formats/perf_records/perf_layout.h"
 #include "decode/pt/packets/packet_writer.h"
 #include "tests/cli/run_program.h"
 #include "tests/support/elf_writer.h"

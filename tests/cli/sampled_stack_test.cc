@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/hex.h"
-#include "capture/formats/perf_layout.h"
+#include "capture/formats/perf_records/perf_layout.h"
 #include "tests/cli/run_program.h"
 #include "tests/support/elf_writer.h"
 #include "tests/support/host.h"

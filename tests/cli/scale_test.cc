@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/sanitized.h"
-#include "capture/formats/perf_layout.h"
+#include "capture/formats/perf_records/perf_layout.h"
 #include "decode/pt/packets/packet_writer.h"
 #include "flowback/base/flow_digest.h"
 #include "tests/cli/run_program.h"

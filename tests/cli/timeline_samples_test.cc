@@ -13,7 +13,7 @@
 #include <tuple>
 #include <vector>
 
-#include "capture/formats/perf_layout.h"
+#include "capture/formats/perf_records/perf_layout.h"
 #include "tests/cli/run_program.h"
 #include "tests/golden/shared_traces.h"
 #include "tests/support/perf_data_builder.h"

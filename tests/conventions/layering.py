@@ -74,6 +74,13 @@ ROOMS = {
     ),
 }
 
+# Rooms that are divided into parts: subfolders, from the bottom up. A part may include itself and those
+# before it, so there are no circles. "." stands for the files that lie directly in the folder.
+PARTS = {
+    "capture/formats/": "input perf_records branches samples perf_data .",
+    "capture/record/": "target image watch generate output perf_data control events event_recorder step emulate .",
+}
+
 # What only the rooms of a kind of trace may say in code, and those who read and write it. Comments,
 # and words that the user reads or types, may.
 HARDWARE = re.compile(r"\bPtConfig\w*|\bpt::\w+|\bnamespace pt\b|\bk?(?:Psb|PSB)\w*")
@@ -91,12 +98,12 @@ DOORS = {
     "google/": ["replay/writers/calls/", "tests/"],
     "archive": ["capture/bundle/", "tests/"],
     "zstd": [
-        "capture/formats/record_decompressor.cc",
+        "capture/formats/perf_records/record_decompressor.cc",
         "capture/bundle/",
         "replay/writers/text/packed_sink.cc",
         "tests/",
     ],
-    "nlohmann/": ["capture/formats/json_document.cc", "capture/bundle/", "replay/dap/", "replay/writers/", "cli/", "tests/"],
+    "nlohmann/": ["capture/formats/input/json_document.cc", "capture/bundle/", "replay/dap/", "replay/writers/", "cli/", "tests/"],
     "CLI/": ["cli/"],
     "sqlite3": ["replay/query/", "replay/writers/calls/sqlite/", "tests/"],
     "editline/": ["cli/query/"],
@@ -109,6 +116,25 @@ DOORS = {
 def room_of(path):
     fits = [(len(p), room) for room, (places, _) in ROOMS.items() for p in places if path.startswith(p)]
     return max(fits)[1] if fits else None
+
+
+def part_of(folder, path):
+    """The part of a divided room that the path lies in: a subfolder, a file that is a part, or "."."""
+    first, slash, _ = path[len(folder) :].partition("/")
+    return first if slash or first in PARTS[folder].split() else "."
+
+
+def _parts(where, path, target):
+    """Holds one include against the order of the parts."""
+    for folder, order in PARTS.items():
+        if path.startswith(folder):
+            part, parts = part_of(folder, path), order.split()
+            if part not in parts:
+                yield f"{where}: {folder}{part} is no part of {folder}: see PARTS in tests/conventions/layering.py"
+            elif target.startswith(folder):
+                other = part_of(folder, target)
+                if other in parts and parts.index(other) > parts.index(part):
+                    yield f"{where}: {folder}{part} must not include {folder}{other} ({os.path.basename(target)})"
 
 
 def _resolve(project, path, name):
@@ -149,6 +175,8 @@ def check(project):
                 if not os.path.isfile(os.path.join(project.root, os.path.dirname(path), name)):
                     yield f"{where}: a sample uses public headers only, not {name}"
             target = None if angle or room is None else _resolve(project, path, name)
+            if target:
+                yield from _parts(where, path, target)
             target_room = target and room_of(target)
             if target_room and target_room != room and target_room not in ROOMS[room][1]:
                 yield f"{where}: {room} must not include {target_room} ({name})"

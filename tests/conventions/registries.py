@@ -105,7 +105,7 @@ def _sources(project):
 
 
 def _formats(project):
-    table = "capture/formats/formats.def"
+    table = "capture/formats/input/formats.def"
     if project.exists(table):
         ids = [row[0] for row in project.table(table)]
         code = _code(project, ["capture/formats/"])

@@ -36,6 +36,9 @@ class Checks(unittest.TestCase):
             "base/recorded/pt_config.h": SPDX,
             "cli/go/g.h": SPDX,
             "cli/reading/r.h": SPDX,
+            "capture/record/target/t.h": SPDX,
+            "capture/record/step/s.h": SPDX,
+            "capture/record/r.h": SPDX,
         }
         include = '#include "{}"\n'.format
         cases = [
@@ -47,6 +50,16 @@ class Checks(unittest.TestCase):
             ("cli/reading/x.cc", include("cli/go/g.h"), "cli_ground must not include cli"),
             ("cli/listing/x.cc", include("cli/go/g.h"), "cli_listing must not include cli"),
             ("cli/go/x.cc", include("cli/go/g.h") + include("cli/reading/r.h"), ""),
+            # A part of a room includes those below it.
+            ("capture/record/step/x.cc", include("capture/record/target/t.h"), ""),
+            ("capture/record/x.cc", include("capture/record/step/s.h"), ""),
+            (
+                "capture/record/target/x.cc",
+                include("capture/record/step/s.h"),
+                "capture/record/target must not include capture/record/step (s.h)",
+            ),
+            ("capture/record/step/x.cc", include("../r.h"), "capture/record/step must not include capture/record/. (r.h)"),
+            ("capture/record/new/x.cc", include("capture/record/r.h"), "capture/record/new is no part of capture/record/"),
             # Behind a source nobody asks which hardware it was.
             ("cli/x.cc", include("decode/pt/c.h"), "cli must not include pt"),
             ("cli/x.cc", include("decode/pt/packets/p.h"), "cli must not include packets"),
@@ -115,14 +128,14 @@ class Checks(unittest.TestCase):
                 "none of its functions is in",
             ),
             ({"replay/analyses/analyses.def": "FLOWBACK_ANALYSIS(x)\n"}, "x has no"),
-            ({"capture/formats/formats.def": 'FLOWBACK_FORMAT(Ctf, "CTF")\n'}, "MatchesCtf is not defined"),
+            ({"capture/formats/input/formats.def": 'FLOWBACK_FORMAT(Ctf, "CTF")\n'}, "MatchesCtf is not defined"),
             (
                 {"capture/record/recorders.def": 'FLOWBACK_RECORDER(x, "x", 0, CheckX, MakeXRecorder)\n'},
                 "MakeXRecorder is not defined",
             ),
             (
                 {
-                    "capture/formats/formats.def": "",
+                    "capture/formats/input/formats.def": "",
                     "capture/formats/x.cc": "Status ReadX(const Candidate& c, Recording& r) {",
                 },
                 "ReadX is not in",

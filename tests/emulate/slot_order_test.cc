@@ -6,7 +6,7 @@
 #include <string>
 
 #include "capture/emulate/slot_writer.h"
-#include "capture/record/emulate_engine.h"
+#include "capture/record/emulate/emulate_engine.h"
 
 namespace flowback::emulate {
 namespace {

@@ -8,8 +8,8 @@
 #include <new>
 #include <vector>
 
-#include "capture/record/ring.h"
-#include "capture/record/shared_area.h"
+#include "capture/record/emulate/ring.h"
+#include "capture/record/emulate/shared_area.h"
 
 namespace flowback::emulate {
 

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "base/recorded/branch_records.h"
-#include "capture/formats/format.h"
+#include "capture/formats/input/format.h"
 #include "flowback/base/joined_bytes.h"
 
 namespace {

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "capture/formats/format.h"
+#include "capture/formats/input/format.h"
 
 extern "C" size_t LLVMFuzzerMutate(uint8_t* data, size_t size, size_t max_size);
 

@@ -12,9 +12,9 @@
 #include <cstring>
 
 #include "base/recorded/branch_records.h"
-#include "capture/formats/format.h"
-#include "capture/formats/perf_event_samples.h"
-#include "capture/formats/perf_layout.h"
+#include "capture/formats/input/format.h"
+#include "capture/formats/perf_records/perf_layout.h"
+#include "capture/formats/samples/perf_event_samples.h"
 #include "decode/pt/packets/packet_writer.h"
 #include "flowback/decode/recording_code.h"
 #include "flowback/decode/stream_input.h"

@@ -15,7 +15,7 @@
 #include <string>
 #include <utility>
 
-#include "capture/record/process_maps.h"
+#include "capture/record/target/process_maps.h"
 #include "flowback/capture/open.h"
 #include "tests/record/recorded.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "capture/record/branch_outcome.h"
+#include "capture/record/generate/branch_outcome.h"
 
 #include <gtest/gtest.h>
 

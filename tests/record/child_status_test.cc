@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "capture/record/child_status.h"
+#include "capture/record/step/child_status.h"
 
 #include <gtest/gtest.h>
 #include <signal.h>

@@ -9,7 +9,7 @@
 #include <thread>
 #include <tuple>
 
-#include "capture/record/thread_clock.h"
+#include "capture/record/generate/thread_clock.h"
 #include "tests/record/emulated.h"
 #include "tests/record/recorded.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Names of core dumps, as in core(5).
-#include "capture/record/core_pattern.h"
+#include "capture/record/target/core_pattern.h"
 
 #include <gtest/gtest.h>
 

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "capture/record/trace_clock.h"
+#include "capture/record/generate/trace_clock.h"
 #include "flowback/decode/recording_code.h"
 #include "tests/record/emulated.h"
 #include "tests/record/recorded.h"

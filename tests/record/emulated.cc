@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "tests/record/emulated.h"
 
-#include "capture/record/emulator_file.h"
+#include "capture/record/emulate/emulator_file.h"
 #include "tests/support/places.h"
 
 namespace flowback::record_test {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // How programs are found and run in the emulator, and the ring between it and the recorder.
-#include "capture/record/emulator_command.h"
+#include "capture/record/emulate/emulator_command.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <memory>
 #include <numeric>
 
-#include "capture/record/ring.h"
+#include "capture/record/emulate/ring.h"
 #include "tests/capture/temporary_file.h"
 #include "tests/support/host.h"
 

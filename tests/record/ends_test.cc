@@ -10,7 +10,7 @@
 #include <filesystem>
 #include <string>
 
-#include "capture/record/process_maps.h"
+#include "capture/record/target/process_maps.h"
 #include "tests/record/emulated.h"
 #include "tests/record/recorded.h"
 

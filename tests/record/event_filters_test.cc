@@ -11,7 +11,7 @@
 #include <memory>
 #include <sstream>
 
-#include "capture/record/address_filter.h"
+#include "capture/record/events/address_filter.h"
 #include "tests/record/event_simulated.h"
 #include "tests/support/places.h"
 

@@ -9,7 +9,7 @@
 #include <map>
 #include <set>
 
-#include "capture/record/process_maps.h"
+#include "capture/record/target/process_maps.h"
 #include "flowback/capture/open.h"
 #include "tests/record/recorded.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Functions by name, in files as compilers write them and in damaged ones.
-#include "capture/record/function_name.h"
+#include "capture/record/watch/function_name.h"
 
 #include <gtest/gtest.h>
 

@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <string>
 
-#include "capture/record/program_file.h"
+#include "capture/record/target/program_file.h"
 #include "tests/record/emulated.h"
 #include "tests/record/recorded.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A recording with a copy of the kernel's code (--kcore), of a kernel that the test plays.
-#include "capture/record/kernel_copy.h"
+#include "capture/record/output/kernel_copy.h"
 
 #include <errno.h>
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 #include <map>
 #include <numeric>
 
-#include "capture/record/kernel_ranges.h"
+#include "capture/record/image/kernel_ranges.h"
 #include "decode/code/kernel_memory.h"
 #include "tests/record/event_simulated.h"
 #include "tests/support/core_writer.h"

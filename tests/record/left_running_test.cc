@@ -15,7 +15,7 @@
 #include <thread>
 
 #include "base/descriptor.h"
-#include "capture/record/process_maps.h"
+#include "capture/record/target/process_maps.h"
 #include "tests/record/emulated.h"
 #include "tests/record/recorded.h"
 

@@ -15,7 +15,7 @@
 #include <sstream>
 
 #include "base/recorded/pt_config.h"
-#include "capture/record/output_file.h"
+#include "capture/record/output/output_file.h"
 #include "flowback/capture/open.h"
 #include "tests/record/recorded.h"
 

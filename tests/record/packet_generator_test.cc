@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Which packets come for which instructions: the stream is read back packet by packet.
-#include "capture/record/packet_generator.h"
+#include "capture/record/generate/packet_generator.h"
 
 #include <gtest/gtest.h>
 

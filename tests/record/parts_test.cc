@@ -6,12 +6,12 @@
 
 #include <fstream>
 
-#include "capture/record/code_reader.h"
-#include "capture/record/little_endian_buffer.h"
-#include "capture/record/output_file.h"
-#include "capture/record/process_maps.h"
-#include "capture/record/return_stack.h"
-#include "capture/record/trace_clock.h"
+#include "capture/record/generate/return_stack.h"
+#include "capture/record/generate/trace_clock.h"
+#include "capture/record/output/output_file.h"
+#include "capture/record/perf_data/little_endian_buffer.h"
+#include "capture/record/step/code_reader.h"
+#include "capture/record/target/process_maps.h"
 #include "tests/capture/temporary_file.h"
 
 namespace flowback::record {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 // The plugin in QEMUs whose plugin interface has another version. Debian 12 has one of them, so
 // these are programs that offer the plugin what such a QEMU does, and as it does.
-#include "capture/record/plugin_interface.h"
+#include "capture/record/emulate/plugin_interface.h"
 
 #include <gtest/gtest.h>
 
 #include <cstdlib>
 #include <set>
 
-#include "capture/record/emulator_file.h"
+#include "capture/record/emulate/emulator_file.h"
 #include "tests/record/emulated.h"
 #include "tests/record/recorded.h"
 

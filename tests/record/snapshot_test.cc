@@ -15,7 +15,7 @@
 #include <thread>
 #include <vector>
 
-#include "capture/record/snapshot_sink.h"
+#include "capture/record/output/snapshot_sink.h"
 #include "decode/pt/packets/packet.h"
 #include "tests/record/emulated.h"
 #include "tests/record/recorded.h"

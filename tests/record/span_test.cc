@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "capture/record/function_watch.h"
+#include "capture/record/watch/function_watch.h"
 #include "tests/record/emulated.h"
 #include "tests/record/recorded.h"
 

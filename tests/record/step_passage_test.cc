@@ -11,7 +11,7 @@
 #include <utility>
 #include <variant>
 
-#include "capture/record/break_points.h"
+#include "capture/record/step/break_points.h"
 #include "tests/record/emulated.h"
 #include "tests/record/recorded.h"
 

@@ -8,8 +8,8 @@
 #include <functional>
 #include <set>
 
-#include "capture/record/emulator_command.h"
-#include "capture/record/output_file.h"
+#include "capture/record/emulate/emulator_command.h"
+#include "capture/record/output/output_file.h"
 #include "tests/record/emulated.h"
 #include "tests/record/recorded.h"
 #include "tests/support/host.h"

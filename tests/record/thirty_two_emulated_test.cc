@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "capture/record/emulator_file.h"
+#include "capture/record/emulate/emulator_file.h"
 #include "tests/record/emulated.h"
 #include "tests/record/recorded.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Differences between emulator and kernel are reported, and documented in the same words.
-#include "capture/record/unlike_native.h"
+#include "capture/record/emulate/unlike_native.h"
 
 #include <errno.h>
 #include <gtest/gtest.h>
@@ -13,9 +13,9 @@
 #include <string>
 #include <vector>
 
-#include "capture/record/emulator_file.h"
-#include "capture/record/program_file.h"
-#include "capture/record/program_needs.h"
+#include "capture/record/emulate/emulator_file.h"
+#include "capture/record/emulate/program_needs.h"
+#include "capture/record/target/program_file.h"
 #include "tests/record/emulated.h"
 #include "tests/record/recorded.h"
 #include "tests/support/places.h"

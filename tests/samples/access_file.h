@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "capture/formats/perf_layout.h"
-#include "capture/formats/perf_sample_id.h"
+#include "capture/formats/perf_records/perf_layout.h"
+#include "capture/formats/perf_records/perf_sample_id.h"
 #include "tests/support/perf_data_builder.h"
 
 namespace flowback::support {

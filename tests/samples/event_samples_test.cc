@@ -6,10 +6,10 @@
 #include <string_view>
 #include <vector>
 
-#include "capture/formats/amd_ibs.h"
-#include "capture/formats/perf_event_samples.h"
-#include "capture/formats/perf_memory.h"
-#include "capture/formats/samples.h"
+#include "capture/formats/input/samples.h"
+#include "capture/formats/samples/amd_ibs.h"
+#include "capture/formats/samples/perf_event_samples.h"
+#include "capture/formats/samples/perf_memory.h"
 #include "flowback/capture/open.h"
 #include "tests/capture/temporary_file.h"
 #include "tests/samples/access_file.h"

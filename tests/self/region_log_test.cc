@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Regions added up, and tables of them that are none.
-#include "capture/record/region_log.h"
+#include "capture/record/watch/region_log.h"
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>
@@ -10,7 +10,7 @@
 #include <string>
 
 #include "base/descriptor.h"
-#include "capture/record/region_table.h"
+#include "capture/record/watch/region_table.h"
 #include "capture/self/region_counts.h"
 
 namespace flowback::record {

@@ -3,8 +3,8 @@
 
 #include <sstream>
 
-#include "capture/formats/perf_layout.h"
-#include "capture/formats/perf_sample_id.h"
+#include "capture/formats/perf_records/perf_layout.h"
+#include "capture/formats/perf_records/perf_sample_id.h"
 #include "flowback/model/recording.h"
 #include "tests/support/perf_data_builder.h"
 #include "tests/support/places.h"

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "capture/formats/perf_layout.h"
+#include "capture/formats/perf_records/perf_layout.h"
 
 namespace flowback::support {
 namespace {

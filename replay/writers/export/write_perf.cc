@@ -14,11 +14,11 @@
 #include <variant>
 #include <vector>
 
-#include "capture/formats/perf_layout.h"
-#include "capture/record/feature_sections.h"
-#include "capture/record/perf_data_header.h"
-#include "capture/record/perf_record_buffer.h"
-#include "capture/record/sideband_buffers.h"
+#include "capture/formats/perf_records/perf_layout.h"
+#include "capture/record/perf_data/feature_sections.h"
+#include "capture/record/perf_data/perf_data_header.h"
+#include "capture/record/perf_data/perf_record_buffer.h"
+#include "capture/record/perf_data/sideband_buffers.h"
 #include "replay/profile/flow_stacks.h"
 #include "replay/profile/moved_text.h"
 #include "replay/writers/export/export_input.h"
