@@ -6,7 +6,7 @@
 #include <initializer_list>
 #include <optional>
 
-#include "base/linux_calls.h"
+#include "base/linux/linux_calls.h"
 #include "flowback/model/execution.h"
 
 namespace flowback {

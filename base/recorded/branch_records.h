@@ -15,7 +15,7 @@
 #include <memory>
 #include <string_view>
 
-#include "base/kernel_address.h"
+#include "base/linux/kernel_address.h"
 #include "base/recorded/call_samples.h"
 #include "flowback/base/bytes.h"
 #include "flowback/model/code_mode.h"

@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-#include "decode/code/own_folder.h"
+#include "decode/code/cache/own_folder.h"
 
 namespace flowback::bundle {
 namespace {

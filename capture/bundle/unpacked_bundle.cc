@@ -21,9 +21,9 @@
 #include "capture/bundle/bundle_json.h"
 #include "capture/bundle/bundle_reader.h"
 #include "capture/bundle/member_files.h"
-#include "decode/code/disk_cache.h"
-#include "decode/code/file_numbers.h"
-#include "decode/code/own_folder.h"
+#include "decode/code/cache/disk_cache.h"
+#include "decode/code/cache/file_numbers.h"
+#include "decode/code/cache/own_folder.h"
 
 namespace flowback::bundle {
 namespace {

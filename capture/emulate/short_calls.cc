@@ -3,7 +3,7 @@
 
 #include <sys/syscall.h>
 
-#include "base/linux_calls.h"
+#include "base/linux/linux_calls.h"
 
 namespace flowback::emulate {
 namespace {

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/descriptor.h"
-#include "base/linux_calls.h"
+#include "base/linux/linux_calls.h"
 #include "capture/emulate/emulated_process.h"
 #include "capture/emulate/short_calls.h"
 #include "capture/record/emulate/program_needs.h"

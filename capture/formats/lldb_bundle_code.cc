@@ -9,7 +9,7 @@
 #include "base/mapped_file.h"
 #include "capture/formats/input/text.h"
 #include "capture/formats/lldb_bundle.h"
-#include "decode/code/elf_file.h"
+#include "decode/code/images/elf_file.h"
 
 namespace flowback::lldb {
 namespace {

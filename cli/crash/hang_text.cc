@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "base/hex.h"
-#include "base/linux_call_names.h"
+#include "base/linux/linux_call_names.h"
 #include "cli/crash/crash_text.h"
 #include "cli/text/process_ends.h"
 #include "replay/writers/text/printable.h"

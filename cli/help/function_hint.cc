@@ -7,8 +7,8 @@
 #include "base/name_pattern.h"
 #include "cli/text/suggestion.h"
 #include "flowback/capture/open.h"
-#include "replay/symbols/debug_file.h"
-#include "replay/symbols/elf_symbols.h"
+#include "replay/symbols/elf/debug_file.h"
+#include "replay/symbols/elf/elf_symbols.h"
 
 namespace flowback::cli {
 

@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "cli/reading/file_head.h"
-#include "decode/code/kept_images.h"
+#include "decode/code/images/kept_images.h"
 
 namespace flowback::cli {
 namespace {

@@ -10,7 +10,7 @@
 #include "cli/replay/replay_moment.h"
 #include "cli/text/status.h"
 #include "cli/text/terminal_session.h"
-#include "replay/calls/stack_judge.h"
+#include "replay/calls/shadow_stack/stack_judge.h"
 #include "replay/writers/text/printable.h"
 
 namespace flowback::cli {

@@ -6,7 +6,7 @@
 
 #include "cli/reading/opened_recording.h"
 #include "flowback/base/error.h"
-#include "replay/debug/machine.h"
+#include "replay/debug/machine/machine.h"
 
 namespace flowback::cli {
 

@@ -22,7 +22,7 @@
 #include "flowback/replay/player.h"
 #include "replay/calls/exec_times.h"
 #include "replay/calls/kept_stacks.h"
-#include "replay/calls/stack_judge.h"
+#include "replay/calls/shadow_stack/stack_judge.h"
 #include "replay/calls/stack_taker.h"
 #include "replay/session/stack_naming.h"
 #include "replay/timeline/kept_times.h"

@@ -14,7 +14,7 @@
 #include <cstring>
 #include <utility>
 
-#include "decode/code/block_cache.h"
+#include "decode/code/cache/block_cache.h"
 #include "flowback/decode/code_image.h"
 
 namespace flowback {

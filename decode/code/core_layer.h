@@ -6,9 +6,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "decode/code/core_code.h"
+#include "decode/code/core/core_code.h"
 #include "decode/code/image_finder.h"
-#include "decode/code/image_store.h"
+#include "decode/code/images/image_store.h"
 #include "decode/code/process_code.h"
 
 namespace flowback {

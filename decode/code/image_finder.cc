@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "base/hex.h"
-#include "decode/code/image_search.h"
-#include "decode/code/kernel_place.h"
-#include "decode/code/own_vdso.h"
+#include "decode/code/images/image_search.h"
+#include "decode/code/images/kernel_place.h"
+#include "decode/code/images/own_vdso.h"
 
 namespace flowback {
 namespace {

@@ -9,10 +9,10 @@
 #include <unordered_map>
 #include <vector>
 
-#include "decode/code/core_code.h"
-#include "decode/code/given_code.h"
-#include "decode/code/image_store.h"
-#include "decode/code/kept_images.h"
+#include "decode/code/core/core_code.h"
+#include "decode/code/images/given_code.h"
+#include "decode/code/images/image_store.h"
+#include "decode/code/images/kept_images.h"
 #include "flowback/base/error.h"
 #include "flowback/decode/code_image.h"
 #include "flowback/decode/recording_code.h"

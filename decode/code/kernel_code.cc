@@ -19,10 +19,10 @@
 #include <variant>
 
 #include "base/hex.h"
-#include "decode/code/core_file.h"
-#include "decode/code/image_search.h"
+#include "decode/code/core/core_file.h"
+#include "decode/code/images/image_search.h"
+#include "decode/code/images/kernel_place.h"
 #include "decode/code/kernel_memory.h"
-#include "decode/code/kernel_place.h"
 #include "decode/code/process_code.h"
 
 namespace flowback {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "decode/code/image_store.h"
+#include "decode/code/images/image_store.h"
 #include "flowback/base/error.h"
 #include "flowback/decode/code_image.h"
 #include "flowback/decode/recording_code.h"

@@ -9,8 +9,8 @@
 
 #include "base/descriptor.h"
 #include "base/mapped_file.h"
-#include "decode/code/core_file.h"
-#include "decode/code/image_store.h"
+#include "decode/code/core/core_file.h"
+#include "decode/code/images/image_store.h"
 #include "flowback/base/error.h"
 #include "flowback/model/recording.h"
 

@@ -13,15 +13,15 @@
 #include <set>
 #include <utility>
 
-#include "decode/code/block_cache.h"
-#include "decode/code/core_code.h"
+#include "decode/code/cache/block_cache.h"
+#include "decode/code/core/core_code.h"
+#include "decode/code/core/last_mappings.h"
 #include "decode/code/core_layer.h"
-#include "decode/code/given_code.h"
 #include "decode/code/image_finder.h"
-#include "decode/code/image_store.h"
-#include "decode/code/kept_images.h"
+#include "decode/code/images/given_code.h"
+#include "decode/code/images/image_store.h"
+#include "decode/code/images/kept_images.h"
 #include "decode/code/kernel_code.h"
-#include "decode/code/last_mappings.h"
 #include "decode/code/process_code.h"
 #include "decode/code/remapped_text.h"
 

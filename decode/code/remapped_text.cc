@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "decode/code/image_search.h"
+#include "decode/code/images/image_search.h"
 #include "decode/code/process_code.h"
 #include "flowback/base/bytes.h"
 

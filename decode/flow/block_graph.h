@@ -18,7 +18,7 @@
 #include <optional>
 #include <vector>
 
-#include "decode/code/block_cache.h"
+#include "decode/code/cache/block_cache.h"
 #include "flowback/base/flow_digest.h"
 #include "flowback/decode/code_image.h"
 #include "flowback/model/block_batch.h"

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 #include "decode/pt/count_blocks.h"
 
-#include "decode/pt/block_counting_sink.h"
-#include "decode/pt/flow_bind.h"
-#include "decode/pt/flow_hot.h"
-#include "decode/pt/flow_memo.h"
-#include "decode/pt/flow_packets.h"
-#include "decode/pt/flow_sync.h"
-#include "decode/pt/flow_walk.h"
+#include "decode/pt/engine/flow_bind.h"
+#include "decode/pt/engine/flow_hot.h"
+#include "decode/pt/engine/flow_memo.h"
+#include "decode/pt/engine/flow_packets.h"
+#include "decode/pt/engine/flow_sync.h"
+#include "decode/pt/engine/flow_walk.h"
 #include "decode/pt/parallel_count.h"
+#include "decode/pt/sinks/block_counting_sink.h"
 #include "decode/pt/sum_stream.h"
 
 namespace flowback::pt {

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <deque>
 
-#include "decode/pt/memo_cache.h"
+#include "decode/pt/memo/memo_cache.h"
 #include "flowback/decode/decoder.h"
 #include "flowback/model/block_counts.h"
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 #include "decode/pt/make_segment_reader.h"
 
-#include "decode/pt/flow_bind.h"
-#include "decode/pt/flow_hot.h"
-#include "decode/pt/flow_memo.h"
-#include "decode/pt/flow_packets.h"
-#include "decode/pt/flow_sync.h"
-#include "decode/pt/flow_walk.h"
+#include "decode/pt/engine/flow_bind.h"
+#include "decode/pt/engine/flow_hot.h"
+#include "decode/pt/engine/flow_memo.h"
+#include "decode/pt/engine/flow_packets.h"
+#include "decode/pt/engine/flow_sync.h"
+#include "decode/pt/engine/flow_walk.h"
 #include "decode/pt/segment_reader.h"
-#include "decode/pt/time_estimator.h"
+#include "decode/pt/time/time_estimator.h"
 
 namespace flowback::pt {
 

@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "decode/pt/memo_cache.h"
+#include "decode/pt/memo/memo_cache.h"
 #include "flowback/decode/decoder.h"
 #include "flowback/decode/flow_reader.h"
 

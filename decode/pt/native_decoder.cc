@@ -3,20 +3,20 @@
 
 #include <algorithm>
 
-#include "decode/pt/batch_sink.h"
 #include "decode/pt/count_blocks.h"
-#include "decode/pt/event_sink.h"
-#include "decode/pt/flow_bind.h"
-#include "decode/pt/flow_engine.h"
-#include "decode/pt/flow_hot.h"
-#include "decode/pt/flow_memo.h"
-#include "decode/pt/flow_packets.h"
-#include "decode/pt/flow_sync.h"
-#include "decode/pt/flow_walk.h"
+#include "decode/pt/engine/flow_bind.h"
+#include "decode/pt/engine/flow_engine.h"
+#include "decode/pt/engine/flow_hot.h"
+#include "decode/pt/engine/flow_memo.h"
+#include "decode/pt/engine/flow_packets.h"
+#include "decode/pt/engine/flow_sync.h"
+#include "decode/pt/engine/flow_walk.h"
 #include "decode/pt/make_segment_reader.h"
-#include "decode/pt/memo_cache.h"
+#include "decode/pt/memo/memo_cache.h"
 #include "decode/pt/parallel_count.h"
-#include "decode/pt/sinks.h"
+#include "decode/pt/sinks/batch_sink.h"
+#include "decode/pt/sinks/event_sink.h"
+#include "decode/pt/sinks/sinks.h"
 #include "decode/pt/sum_stream.h"
 
 namespace flowback::pt {

@@ -20,13 +20,13 @@
 
 #include "base/threads.h"
 #include "decode/effort.h"
-#include "decode/pt/block_counting_sink.h"
-#include "decode/pt/flow_engine.h"
+#include "decode/pt/engine/flow_engine.h"
+#include "decode/pt/engine/flow_segments.h"
 #include "decode/pt/flow_names.h"
-#include "decode/pt/flow_segments.h"
-#include "decode/pt/memo_cache.h"
+#include "decode/pt/memo/memo_cache.h"
 #include "decode/pt/packets/psb.h"
-#include "decode/pt/sinks.h"
+#include "decode/pt/sinks/block_counting_sink.h"
+#include "decode/pt/sinks/sinks.h"
 
 namespace flowback::pt {
 

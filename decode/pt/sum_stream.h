@@ -4,8 +4,8 @@
 
 #include <utility>
 
-#include "decode/pt/flow_engine.h"
-#include "decode/pt/memo_cache.h"
+#include "decode/pt/engine/flow_engine.h"
+#include "decode/pt/memo/memo_cache.h"
 #include "flowback/decode/decoder.h"
 
 namespace flowback::pt {

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/linux_call_names.h"
+#include "base/linux/linux_call_names.h"
 #include "flowback/replay/call_stack.h"
 
 namespace flowback {

@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "replay/symbols/unwind_table.h"
+#include "replay/symbols/frames/unwind_table.h"
 
 namespace flowback {
 

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "flowback/model/flow_segment.h"
-#include "replay/calls/call_stack_archive.h"
+#include "replay/calls/shadow_stack/call_stack_archive.h"
 #include "replay/calls/share_walk.h"
 #include "replay/calls/stack_chain.h"
 #include "replay/calls/stack_taker.h"

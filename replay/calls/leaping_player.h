@@ -9,7 +9,7 @@
 
 #include "flowback/replay/call_stack.h"
 #include "flowback/replay/player.h"
-#include "replay/calls/stack_leap.h"
+#include "replay/calls/shadow_stack/stack_leap.h"
 #include "replay/flow/space_names.h"
 
 namespace flowback {

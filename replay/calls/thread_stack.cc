@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/number_bytes.h"
-#include "replay/calls/call_stack_archive.h"
+#include "replay/calls/shadow_stack/call_stack_archive.h"
 #include "replay/calls/stack_taker.h"
 
 namespace flowback {

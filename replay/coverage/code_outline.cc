@@ -17,11 +17,11 @@
 #include <unordered_map>
 #include <utility>
 
-#include "replay/symbols/debug_file.h"
-#include "replay/symbols/demangle.h"
-#include "replay/symbols/elf_symbols.h"
-#include "replay/symbols/line_map.h"
-#include "replay/symbols/unwind_table.h"
+#include "replay/symbols/demangle/demangle.h"
+#include "replay/symbols/elf/debug_file.h"
+#include "replay/symbols/elf/elf_symbols.h"
+#include "replay/symbols/frames/unwind_table.h"
+#include "replay/symbols/lines/line_map.h"
 
 namespace flowback {
 namespace {

@@ -15,7 +15,7 @@
 namespace flowback {
 
 namespace symbols {
-class SymbolFile;  // replay/symbols/symbol_file.h
+class SymbolFile;  // replay/symbols/elf/symbol_file.h
 }
 
 // Half-open, of addresses as linked.

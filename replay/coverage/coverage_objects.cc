@@ -6,7 +6,7 @@
 #include <variant>
 
 #include "base/mapped_file.h"
-#include "decode/code/image_search.h"
+#include "decode/code/images/image_search.h"
 #include "decode/code/kernel_code.h"
 #include "decode/code/remapped_text.h"
 

@@ -15,7 +15,7 @@
 #include "base/mapped_file.h"
 #include "base/number_bytes.h"
 #include "base/saturated.h"
-#include "decode/code/kept_images.h"
+#include "decode/code/images/kept_images.h"
 #include "flowback/replay/loss_tally.h"
 
 namespace flowback {

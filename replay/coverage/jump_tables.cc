@@ -25,8 +25,8 @@
 #include <array>
 #include <map>
 
-#include "replay/symbols/split_names.h"
-#include "replay/symbols/symbol_file.h"
+#include "replay/symbols/elf/split_names.h"
+#include "replay/symbols/elf/symbol_file.h"
 
 namespace flowback {
 namespace {

@@ -4,7 +4,7 @@
 #include <array>
 #include <cstring>
 
-#include "decode/code/kept_images.h"
+#include "decode/code/images/kept_images.h"
 
 namespace flowback {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "decode/code/elf_file.h"
+#include "decode/code/images/elf_file.h"
 #include "flowback/base/bytes.h"
 #include "flowback/replay/object_image.h"
 

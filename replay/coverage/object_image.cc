@@ -4,12 +4,12 @@
 #include <algorithm>
 #include <utility>
 
-#include "decode/code/image_search.h"
-#include "decode/code/image_store.h"
-#include "decode/code/kept_images.h"
-#include "decode/code/own_vdso.h"
+#include "decode/code/images/image_search.h"
+#include "decode/code/images/image_store.h"
+#include "decode/code/images/kept_images.h"
+#include "decode/code/images/own_vdso.h"
 #include "replay/coverage/object_id.h"
-#include "replay/symbols/line_map.h"
+#include "replay/symbols/lines/line_map.h"
 
 namespace flowback {
 namespace {

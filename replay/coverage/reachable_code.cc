@@ -7,10 +7,10 @@
 #include <string_view>
 #include <utility>
 
-#include "decode/code/image_search.h"
-#include "decode/code/image_store.h"
+#include "decode/code/images/image_search.h"
+#include "decode/code/images/image_store.h"
 #include "flowback/base/bytes.h"
-#include "replay/symbols/code_references.h"
+#include "replay/symbols/elf/code_references.h"
 
 namespace flowback {
 namespace {

@@ -26,7 +26,7 @@
 #include "flowback/replay/coverage_counts.h"
 #include "flowback/replay/object_image.h"
 #include "flowback/replay/static_code.h"
-#include "replay/symbols/code_references.h"
+#include "replay/symbols/elf/code_references.h"
 
 namespace flowback {
 

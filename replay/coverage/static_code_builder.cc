@@ -8,7 +8,7 @@
 #include "decode/instruction/classify.h"
 #include "replay/coverage/jump_tables.h"
 #include "replay/coverage/padding.h"
-#include "replay/symbols/split_names.h"
+#include "replay/symbols/elf/split_names.h"
 
 namespace flowback {
 namespace {

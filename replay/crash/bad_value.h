@@ -9,7 +9,7 @@
 
 #include "replay/crash/crash_report.h"
 #include "replay/crash/end_stack.h"
-#include "replay/debug/past_values.h"
+#include "replay/debug/values/past_values.h"
 
 namespace flowback {
 

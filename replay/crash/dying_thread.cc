@@ -3,8 +3,8 @@
 
 #include <sys/wait.h>
 
-#include "replay/debug/dumped_ends.h"
-#include "replay/debug/end_core.h"
+#include "replay/debug/values/dumped_ends.h"
+#include "replay/debug/values/end_core.h"
 #include "replay/session/ended_thread.h"
 
 namespace flowback {

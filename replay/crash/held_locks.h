@@ -16,9 +16,9 @@
 #include <vector>
 
 #include "flowback/decode/code_image.h"
-#include "replay/crash/last_calls.h"
-#include "replay/crash/last_system_calls.h"
-#include "replay/debug/end_core.h"
+#include "replay/crash/history/last_calls.h"
+#include "replay/crash/history/last_system_calls.h"
+#include "replay/debug/values/end_core.h"
 
 namespace flowback {
 

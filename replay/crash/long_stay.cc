@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "replay/crash/crash_threads.h"
-#include "replay/crash/last_calls.h"
+#include "replay/crash/history/last_calls.h"
 #include "replay/crash/thread_values.h"
 
 namespace flowback {

@@ -11,8 +11,8 @@
 #include "flowback/decode/code_image.h"
 #include "replay/crash/crash_kind.h"
 #include "replay/crash/crash_threads.h"
+#include "replay/crash/history/passed_values.h"
 #include "replay/crash/known_places.h"
-#include "replay/crash/passed_values.h"
 
 namespace flowback {
 namespace {

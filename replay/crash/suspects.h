@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "replay/crash/crash_report.h"
-#include "replay/debug/past_values.h"
+#include "replay/debug/values/past_values.h"
 
 namespace flowback {
 

@@ -6,11 +6,11 @@
 #include <utility>
 
 #include "base/hex.h"
-#include "base/linux_call_names.h"
+#include "base/linux/linux_call_names.h"
 #include "replay/crash/crash_threads.h"
 #include "replay/crash/held_locks.h"
+#include "replay/crash/history/passed_values.h"
 #include "replay/crash/known_places.h"
-#include "replay/crash/passed_values.h"
 #include "replay/session/stack_naming.h"
 
 namespace flowback {

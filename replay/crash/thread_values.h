@@ -8,8 +8,8 @@
 #include <string>
 
 #include "replay/crash/crash_report.h"
-#include "replay/debug/past_values.h"
-#include "replay/symbols/data_names.h"
+#include "replay/debug/values/past_values.h"
+#include "replay/symbols/elf/data_names.h"
 
 namespace flowback {
 

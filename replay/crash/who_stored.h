@@ -14,7 +14,7 @@
 
 #include "replay/crash/bad_value.h"
 #include "replay/crash/crash_report.h"
-#include "replay/debug/past_values.h"
+#include "replay/debug/values/past_values.h"
 
 namespace flowback {
 

@@ -10,7 +10,7 @@
 
 #include "base/mix_bits.h"
 #include "replay/dap/function_names.h"
-#include "replay/debug/inlined_lines.h"
+#include "replay/debug/source/inlined_lines.h"
 
 namespace flowback::dap {
 namespace {

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "flowback/session.h"
-#include "replay/debug/image_memory.h"
+#include "replay/debug/values/image_memory.h"
 
 namespace flowback::dap {
 

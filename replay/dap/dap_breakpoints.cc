@@ -7,7 +7,7 @@
 
 #include "base/hex.h"
 #include "replay/dap/dap_server.h"
-#include "replay/debug/never_ran.h"
+#include "replay/debug/machine/never_ran.h"
 
 namespace flowback::dap {
 namespace {

@@ -6,7 +6,7 @@
 #include <chrono>
 #include <utility>
 
-#include "base/linux_call_names.h"
+#include "base/linux/linux_call_names.h"
 #include "replay/dap/dap_server.h"
 
 namespace flowback::dap {

@@ -26,8 +26,8 @@
 #include "replay/dap/breakpoints.h"
 #include "replay/dap/listed_function.h"
 #include "replay/dap/messages.h"
-#include "replay/debug/local_values.h"
-#include "replay/debug/source_steps.h"
+#include "replay/debug/source/source_steps.h"
+#include "replay/debug/values/local_values.h"
 #include "replay/gdb/gdb_server.h"
 #include "replay/gdb/machine_view.h"
 

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "base/hex.h"
-#include "decode/code/image_search.h"
+#include "decode/code/images/image_search.h"
 #include "replay/dap/dap_server.h"
 
 namespace flowback::dap {

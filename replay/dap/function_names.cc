@@ -5,7 +5,7 @@
 #include <cctype>
 #include <cstddef>
 
-#include "replay/symbols/split_names.h"
+#include "replay/symbols/elf/split_names.h"
 
 namespace flowback::dap {
 namespace {

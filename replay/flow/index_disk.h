@@ -3,7 +3,7 @@
 #pragma once
 
 #include "base/own_build.h"
-#include "decode/code/disk_cache.h"
+#include "decode/code/cache/disk_cache.h"
 #include "flowback/replay/flow_index.h"
 
 namespace flowback {

@@ -10,8 +10,8 @@
 #include "base/hex.h"
 #include "base/mapped_file.h"
 #include "base/number_bytes.h"
-#include "decode/code/disk_cache.h"
-#include "decode/code/file_numbers.h"
+#include "decode/code/cache/disk_cache.h"
+#include "decode/code/cache/file_numbers.h"
 
 namespace flowback {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "decode/code/image_search.h"
+#include "decode/code/images/image_search.h"
 #include "replay/gdb/gdb_packets.h"
 #include "replay/writers/text/printable.h"
 

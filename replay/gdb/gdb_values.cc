@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "replay/debug/never_ran.h"
+#include "replay/debug/machine/never_ran.h"
 #include "replay/gdb/gdb_server.h"
 #include "replay/writers/text/printable.h"
 

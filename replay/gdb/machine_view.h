@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "flowback/session.h"
-#include "replay/debug/machine.h"
-#include "replay/debug/never_ran.h"
-#include "replay/debug/replayed_stacks.h"
-#include "replay/debug/value_sources.h"
+#include "replay/debug/machine/machine.h"
+#include "replay/debug/machine/never_ran.h"
+#include "replay/debug/source/replayed_stacks.h"
+#include "replay/debug/values/value_sources.h"
 #include "replay/session/ended_thread.h"
 
 namespace flowback::gdb {

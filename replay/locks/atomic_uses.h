@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "flowback/replay/call_stack.h"
-#include "replay/locks/loop_blocks.h"
+#include "replay/locks/loops/loop_blocks.h"
 
 namespace flowback {
 

@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "replay/calls/stack_leap.h"
+#include "replay/calls/shadow_stack/stack_leap.h"
 
 namespace flowback {
 

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "base/kernel_address.h"
+#include "base/linux/kernel_address.h"
 #include "flowback/decode/code_image.h"
 
 namespace flowback {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/kernel_address.h"
+#include "base/linux/kernel_address.h"
 
 namespace flowback {
 namespace {

@@ -10,14 +10,14 @@
 #include <utility>
 
 #include "flowback/replay/player.h"
-#include "replay/calls/stack_judge.h"
+#include "replay/calls/shadow_stack/stack_judge.h"
 #include "replay/locks/lock_instances.h"
 #include "replay/locks/lock_player.h"
 #include "replay/locks/lock_sites.h"
 #include "replay/locks/lock_sums.h"
 #include "replay/locks/lock_walk.h"
 #include "replay/locks/passive_steps.h"
-#include "replay/symbols/data_names.h"
+#include "replay/symbols/elf/data_names.h"
 #include "replay/timeline/function_table.h"
 #include "replay/timeline/kept_times.h"
 

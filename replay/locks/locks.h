@@ -17,9 +17,9 @@
 #include "flowback/replay/threads.h"
 #include "flowback/replay/time_account.h"
 #include "flowback/replay/timeline.h"
-#include "replay/locks/trip.h"
+#include "replay/locks/loops/trip.h"
 #include "replay/locks/wait_shares.h"
-#include "replay/spikes/path_tree.h"
+#include "replay/spikes/instances/path_tree.h"
 #include "replay/threads/time_slot.h"
 #include "replay/timeline/thread_times.h"
 

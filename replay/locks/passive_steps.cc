@@ -5,8 +5,8 @@
 #include <bit>
 #include <optional>
 
-#include "base/kernel_address.h"
-#include "base/linux_waiting_calls.h"
+#include "base/linux/kernel_address.h"
+#include "base/linux/linux_waiting_calls.h"
 #include "decode/system_call.h"
 #include "replay/locks/lock_functions.h"
 

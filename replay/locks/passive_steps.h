@@ -17,8 +17,8 @@
 #include "flowback/replay/functions.h"
 #include "flowback/replay/symbolizer.h"
 #include "replay/flow/segment_steps.h"
-#include "replay/locks/loop_blocks.h"
-#include "replay/locks/step_graph.h"
+#include "replay/locks/loops/loop_blocks.h"
+#include "replay/locks/loops/step_graph.h"
 #include "replay/timeline/function_table.h"
 
 namespace flowback {

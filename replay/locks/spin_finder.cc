@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "replay/locks/loop_proof.h"
+#include "replay/locks/loops/loop_proof.h"
 
 namespace flowback {
 

@@ -20,9 +20,9 @@
 #include "flowback/model/execution.h"
 #include "flowback/replay/call_stack.h"
 #include "replay/locks/atomic_uses.h"
-#include "replay/locks/call_arguments.h"
 #include "replay/locks/locks.h"
-#include "replay/locks/wait_loops.h"
+#include "replay/locks/loops/call_arguments.h"
+#include "replay/locks/loops/wait_loops.h"
 
 namespace flowback {
 

@@ -2,7 +2,7 @@
 // Which gaps in the flow, and which times off the CPU, a thread slept in for others.
 #include <algorithm>
 
-#include "base/linux_waiting_calls.h"
+#include "base/linux/linux_waiting_calls.h"
 #include "replay/locks/wait_teller.h"
 
 namespace flowback {

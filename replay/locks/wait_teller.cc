@@ -5,7 +5,7 @@
 #include <array>
 #include <utility>
 
-#include "base/kernel_address.h"
+#include "base/linux/kernel_address.h"
 #include "decode/instruction/classify.h"
 #include "flowback/decode/code_image.h"
 

@@ -29,7 +29,7 @@
 #include "replay/locks/lock_sites.h"
 #include "replay/locks/locks.h"
 #include "replay/locks/spin_finder.h"
-#include "replay/spikes/path_tree.h"
+#include "replay/spikes/instances/path_tree.h"
 #include "replay/threads/stream_times.h"
 #include "replay/timeline/function_table.h"
 

@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "base/path_text.h"
-#include "decode/code/image_store.h"
+#include "decode/code/images/image_store.h"
 
 namespace flowback {
 namespace {

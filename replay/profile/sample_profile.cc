@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "replay/branches/range_times.h"
-#include "replay/symbols/split_names.h"
+#include "replay/symbols/elf/split_names.h"
 
 namespace flowback {
 namespace {

@@ -8,7 +8,7 @@
 #include <tuple>
 #include <utility>
 
-#include "base/kernel_address.h"
+#include "base/linux/kernel_address.h"
 #include "decode/code/space_at.h"
 #include "flowback/replay/player.h"
 #include "replay/samples/sampled_strip.h"

@@ -13,8 +13,8 @@
 #include "flowback/decode/recording_code.h"
 #include "flowback/model/recording.h"
 #include "flowback/replay/threads.h"
-#include "replay/calls/sampled_stack.h"
 #include "replay/calls/stack_names.h"
+#include "replay/calls/unwind/sampled_stack.h"
 
 namespace flowback {
 

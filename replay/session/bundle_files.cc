@@ -13,12 +13,12 @@
 
 #include "base/mapped_file.h"
 #include "capture/bundle/unpacked_bundle.h"
-#include "decode/code/elf_file.h"
-#include "decode/code/image_search.h"
-#include "decode/code/kept_images.h"
-#include "decode/code/own_vdso.h"
+#include "decode/code/images/elf_file.h"
+#include "decode/code/images/image_search.h"
+#include "decode/code/images/kept_images.h"
+#include "decode/code/images/own_vdso.h"
 #include "replay/session/noted_core.h"
-#include "replay/symbols/source_file.h"
+#include "replay/symbols/lines/source_file.h"
 
 namespace flowback {
 namespace {

@@ -37,10 +37,10 @@ struct BundleChoice {
 };
 
 // The session's recording, or its raw traces; the images that were found, under the names by which
-// a later session finds them (decode/code/kept_images.h); separate debug files; the sources that
-// the images' DWARF names, as far as they are here; core dumps, kernel symbols and memory that its
-// options name. REQUIRES: the session has code. Errors: kUnsupported where a file cannot be named
-// in a bundle.
+// a later session finds them (decode/code/images/kept_images.h); separate debug files; the sources
+// that the images' DWARF names, as far as they are here; core dumps, kernel symbols and memory that
+// its options name. REQUIRES: the session has code. Errors: kUnsupported where a file cannot be
+// named in a bundle.
 Result<BundleFiles> FilesForBundle(const Session& session, const BundleChoice& choice);
 
 }  // namespace flowback

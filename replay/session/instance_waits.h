@@ -9,8 +9,8 @@
 
 #include "flowback/base/error.h"
 #include "flowback/session.h"
-#include "replay/spikes/data_waits.h"
-#include "replay/spikes/instance.h"
+#include "replay/spikes/causes/data_waits.h"
+#include "replay/spikes/instances/instance.h"
 
 namespace flowback {
 

@@ -4,7 +4,7 @@
 #include <filesystem>
 
 #include "base/mapped_file.h"
-#include "decode/code/core_file.h"
+#include "decode/code/core/core_file.h"
 
 namespace flowback {
 

@@ -10,9 +10,9 @@
 #include <optional>
 
 #include "base/hex.h"
-#include "decode/code/core_file.h"
-#include "decode/code/core_layout.h"
-#include "decode/code/elf_file.h"
+#include "decode/code/core/core_file.h"
+#include "decode/code/core/core_layout.h"
+#include "decode/code/images/elf_file.h"
 
 namespace flowback {
 namespace {

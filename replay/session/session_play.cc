@@ -7,7 +7,7 @@
 
 #include "replay/account/laws.h"
 #include "replay/calls/exec_times.h"
-#include "replay/calls/stack_judge.h"
+#include "replay/calls/shadow_stack/stack_judge.h"
 #include "replay/calls/stack_taker.h"
 #include "replay/flow/flow_in_span.h"
 #include "replay/session/session_impl.h"

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "replay/spikes/instance_groups.h"
+#include "replay/spikes/instances/instance_groups.h"
 #include "replay/spikes/spikes.h"
 
 namespace flowback {

@@ -6,11 +6,11 @@
 #include <optional>
 #include <tuple>
 
-#include "base/linux_waiting_calls.h"
+#include "base/linux/linux_waiting_calls.h"
 #include "flowback/replay/call_stack.h"
 #include "flowback/replay/player.h"
 #include "replay/calls/exec_times.h"
-#include "replay/spikes/path_tree.h"
+#include "replay/spikes/instances/path_tree.h"
 #include "replay/timeline/function_table.h"
 
 namespace flowback {

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "base/linux_abi.h"
+#include "base/linux/linux_abi.h"
 #include "flowback/base/error.h"
 #include "flowback/replay/threads.h"
 #include "flowback/replay/timeline.h"

@@ -9,12 +9,12 @@
 #include <utility>
 
 #include "flowback/replay/player.h"
-#include "replay/spikes/instance_player.h"
-#include "replay/spikes/instance_rows.h"
+#include "replay/spikes/instances/instance_player.h"
+#include "replay/spikes/instances/instance_rows.h"
+#include "replay/spikes/instances/paired_regions.h"
+#include "replay/spikes/instances/step_player.h"
 #include "replay/spikes/kept_spikes.h"
 #include "replay/spikes/nearest.h"
-#include "replay/spikes/paired_regions.h"
-#include "replay/spikes/step_player.h"
 #include "replay/timeline/function_table.h"
 #include "replay/timeline/thread_times.h"
 

@@ -6,7 +6,7 @@
 #include <span>
 #include <utility>
 
-#include "base/linux_abi.h"
+#include "base/linux/linux_abi.h"
 #include "replay/flow/result_bytes.h"
 
 namespace flowback {

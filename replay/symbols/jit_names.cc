@@ -6,7 +6,7 @@
 #include <map>
 #include <utility>
 
-#include "decode/code/kept_images.h"
+#include "decode/code/images/kept_images.h"
 
 namespace flowback::symbols {
 namespace {

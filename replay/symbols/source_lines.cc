@@ -7,10 +7,10 @@
 #include <optional>
 #include <unordered_map>
 
-#include "decode/code/image_search.h"
+#include "decode/code/images/image_search.h"
 #include "replay/symbols/jit_names.h"
-#include "replay/symbols/source_file.h"
-#include "replay/symbols/source_text.h"
+#include "replay/symbols/lines/source_file.h"
+#include "replay/symbols/lines/source_text.h"
 
 namespace flowback {
 

@@ -9,12 +9,12 @@
 #include <optional>
 #include <unordered_map>
 
-#include "base/kernel_address.h"
-#include "replay/symbols/debug_file.h"
-#include "replay/symbols/elf_symbols.h"
+#include "base/linux/kernel_address.h"
+#include "replay/symbols/elf/debug_file.h"
+#include "replay/symbols/elf/elf_symbols.h"
+#include "replay/symbols/elf/split_names.h"
 #include "replay/symbols/jit_names.h"
 #include "replay/symbols/kallsyms.h"
-#include "replay/symbols/split_names.h"
 
 namespace flowback {
 namespace {

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/linux_call_names.h"
+#include "base/linux/linux_call_names.h"
 
 namespace flowback::values {
 namespace {

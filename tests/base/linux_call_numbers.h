@@ -11,7 +11,7 @@ struct NamedNumber {
   const char* name;
   uint32_t number;
 };
-extern const std::vector<NamedNumber> kHeaderCallsI386;     // of base/linux_call_names.def
+extern const std::vector<NamedNumber> kHeaderCallsI386;     // of base/linux/linux_call_names.def
 extern const std::vector<NamedNumber> kHeaderCallsAArch64;  // of its own file
 
 }  // namespace flowback

@@ -18,7 +18,7 @@ namespace flowback {
 
 const std::vector<NamedNumber> kHeaderCallsAArch64 = {
 #define LINUX_CALL_NAME(name, ...) {#name, __NR_##name},
-#include "base/linux_call_names_aarch64.def"
+#include "base/linux/linux_call_names_aarch64.def"
 };
 
 }  // namespace flowback
@@ -36,7 +36,7 @@ namespace flowback {
 extern const int64_t kHeaderNumbersAArch64[];
 const int64_t kHeaderNumbersAArch64[] = {
 #define LINUX_CALL(id, name, ...) __NR_##name,
-#include "base/linux_calls.def"
+#include "base/linux/linux_calls.def"
 };
 
 }  // namespace flowback

@@ -13,7 +13,7 @@ const std::vector<NamedNumber> kHeaderCallsI386 = {
 #define LINUX_CALL_NAME(name, ...) {#name, __NR_##name},
 #define LINUX_CALL_NAME_64(...)
 #define LINUX_CALL_NAME_32(name, ...) {#name, __NR_##name},
-#include "base/linux_call_names.def"
+#include "base/linux/linux_call_names.def"
 };
 
 }  // namespace flowback
@@ -26,7 +26,7 @@ namespace flowback {
 extern const int64_t kHeaderNumbersI386[];
 const int64_t kHeaderNumbersI386[] = {
 #define LINUX_CALL(id, name, ...) __NR_##name,
-#include "base/linux_calls.def"
+#include "base/linux/linux_calls.def"
 };
 
 }  // namespace flowback

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // The numbers of system calls, held against the kernel's headers.
-#include "base/linux_calls.h"
+#include "base/linux/linux_calls.h"
 
 #include <asm/unistd_64.h>
 #include <gtest/gtest.h>
 
-#include "base/linux_call_names.h"
+#include "base/linux/linux_call_names.h"
 #include "tests/base/linux_call_numbers.h"
 
 namespace flowback {
@@ -22,7 +22,7 @@ struct Row {
 };
 constexpr Row kRows[] = {
 #define LINUX_CALL(id, name, ...) {LinuxCall::id, #name, __NR_##name},
-#include "base/linux_calls.def"
+#include "base/linux/linux_calls.def"
 };
 
 TEST(LinuxCalls, NumbersAreTheHeaders) {
@@ -39,7 +39,7 @@ constexpr NamedNumber kHeaderCalls[] = {
 #define LINUX_CALL_NAME(name, ...) {#name, __NR_##name},
 #define LINUX_CALL_NAME_64(name, ...) {#name, __NR_##name},
 #define LINUX_CALL_NAME_32(...)
-#include "base/linux_call_names.def"
+#include "base/linux/linux_call_names.def"
 };
 
 TEST(LinuxCalls, NamesAreTheHeaders) {

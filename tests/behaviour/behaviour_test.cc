@@ -189,7 +189,7 @@ TEST(BehaviourCases, CoverEveryPacketAndErratum) {
   EXPECT_EQ(kinds.size(), pt::Packets::kSize);
 #define FLOWBACK_ERRATUM(field, name, meaning) \
   EXPECT_NE(comments.find("Erratum " name), std::string::npos) << name;
-#include "decode/pt/errata.def"
+#include "decode/pt/stream/errata.def"
 #undef FLOWBACK_ERRATUM
 }
 

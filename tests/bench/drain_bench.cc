@@ -16,9 +16,9 @@
 
 #include "capture/record/control/record_session.h"
 #include "capture/record/event_recorder/event_recorder.h"
+#include "tests/support/generator/stream_generator.h"
 #include "tests/support/kernel/simulated_kernel.h"
 #include "tests/support/kernel/trees.h"
-#include "tests/support/stream_generator.h"
 
 namespace flowback::bench {
 namespace {

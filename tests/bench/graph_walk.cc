@@ -4,16 +4,16 @@
 #include <utility>
 
 #include "decode/flow/code_view.h"
-#include "decode/pt/flow_bind.h"
-#include "decode/pt/flow_engine.h"
-#include "decode/pt/flow_hot.h"
-#include "decode/pt/flow_memo.h"
-#include "decode/pt/flow_packets.h"
-#include "decode/pt/flow_segments.h"
-#include "decode/pt/flow_sync.h"
-#include "decode/pt/flow_walk.h"
-#include "decode/pt/memo_cache.h"
-#include "decode/pt/sinks.h"
+#include "decode/pt/engine/flow_bind.h"
+#include "decode/pt/engine/flow_engine.h"
+#include "decode/pt/engine/flow_hot.h"
+#include "decode/pt/engine/flow_memo.h"
+#include "decode/pt/engine/flow_packets.h"
+#include "decode/pt/engine/flow_segments.h"
+#include "decode/pt/engine/flow_sync.h"
+#include "decode/pt/engine/flow_walk.h"
+#include "decode/pt/memo/memo_cache.h"
+#include "decode/pt/sinks/sinks.h"
 
 namespace flowback::bench {
 namespace {

@@ -17,7 +17,7 @@
 #include "tests/bench/libipt_peer.h"
 #include "tests/bench/workload.h"
 #include "tests/support/flow_consumers.h"
-#include "tests/support/stream_generator.h"
+#include "tests/support/generator/stream_generator.h"
 
 namespace flowback::bench {
 namespace {

@@ -6,7 +6,7 @@
 
 #include <string>
 
-#include "decode/code/kept_images.h"
+#include "decode/code/images/kept_images.h"
 #include "tests/cli/run_program.h"
 
 namespace flowback::test {

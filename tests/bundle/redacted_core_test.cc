@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <string_view>
 
-#include "decode/code/core_file.h"
+#include "decode/code/core/core_file.h"
 #include "tests/support/core_writer.h"
 
 namespace flowback {

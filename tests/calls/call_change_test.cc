@@ -12,7 +12,7 @@
 
 #include "base/number_bytes.h"
 #include "decode/call_tracker.h"
-#include "decode/pt/path_calls.h"
+#include "decode/pt/memo/path_calls.h"
 #include "flowback/decode/code_image.h"
 #include "replay/flow/share_calls.h"
 

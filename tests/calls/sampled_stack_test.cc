@@ -4,7 +4,7 @@
 //   1000 main  call f       1020 f  call g       1040 g  call h       1060 h  nop ; ret
 //
 // which return to 1005, 1025 and 1045.
-#include "replay/calls/sampled_stack.h"
+#include "replay/calls/unwind/sampled_stack.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Registers behind a handler, from stacks that are made here as the kernel lays them out.
-#include "replay/calls/signal_frames.h"
+#include "replay/calls/unwind/signal_frames.h"
 
 #include <gtest/gtest.h>
 

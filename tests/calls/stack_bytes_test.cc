@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "flowback/replay/call_stack.h"
-#include "replay/calls/call_stack_archive.h"
+#include "replay/calls/shadow_stack/call_stack_archive.h"
 #include "replay/flow/space_names.h"
 #include "tests/support/random.h"
 

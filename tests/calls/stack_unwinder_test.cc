@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Copies of stacks that nobody wrote, against a real file's tables: an end, whatever they hold.
 // That sound ones are unwound as perf does is for tests/cli/sampled_stack_test.cc.
-#include "replay/calls/stack_unwinder.h"
+#include "replay/calls/unwind/stack_unwinder.h"
 
 #include <gtest/gtest.h>
 
@@ -13,9 +13,9 @@
 #include "base/mapped_file.h"
 #include "base/sanitized.h"
 #include "decode/instruction/classify.h"
-#include "replay/calls/behind_call.h"
-#include "replay/symbols/elf_symbols.h"
-#include "replay/symbols/symbol_file.h"
+#include "replay/calls/unwind/behind_call.h"
+#include "replay/symbols/elf/elf_symbols.h"
+#include "replay/symbols/elf/symbol_file.h"
 
 namespace flowback {
 namespace {

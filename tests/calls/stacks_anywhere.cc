@@ -17,7 +17,7 @@
 #include "flowback/replay/thread_stack.h"
 #include "replay/calls/exec_times.h"
 #include "replay/calls/kept_stacks.h"
-#include "replay/calls/stack_judge.h"
+#include "replay/calls/shadow_stack/stack_judge.h"
 #include "replay/calls/stack_taker.h"
 #include "tests/support/random.h"
 

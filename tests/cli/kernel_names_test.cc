@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "base/kernel_address.h"
+#include "base/linux/kernel_address.h"
 #include "base/text_words.h"
 #include "tests/cli/run_program.h"
 #include "tests/support/host.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "decode/code/block_cache.h"
+#include "decode/code/cache/block_cache.h"
 
 #include <gtest/gtest.h>
 

@@ -10,8 +10,8 @@
 #include <cstring>
 #include <filesystem>
 
-#include "decode/code/core_file.h"
-#include "decode/code/image_store.h"
+#include "decode/code/core/core_file.h"
+#include "decode/code/images/image_store.h"
 #include "flowback/decode/recording_code.h"
 #include "tests/code/temporary_folder.h"
 #include "tests/support/core_writer.h"

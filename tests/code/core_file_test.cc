@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "decode/code/core_file.h"
+#include "decode/code/core/core_file.h"
 
 #include <elf.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "decode/code/disk_cache.h"
+#include "decode/code/cache/disk_cache.h"
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>

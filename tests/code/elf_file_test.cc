@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "decode/code/elf_file.h"
+#include "decode/code/images/elf_file.h"
 
 #include <elf.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "decode/code/given_code.h"
+#include "decode/code/images/given_code.h"
 
 #include <elf.h>
 #include <gtest/gtest.h>

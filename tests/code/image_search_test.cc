@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "decode/code/image_search.h"
+#include "decode/code/images/image_search.h"
 
 #include <gtest/gtest.h>
 

@@ -2,8 +2,8 @@
 // Where images are read from: caches, debug directories, the vDSO in all its places.
 #include <filesystem>
 
-#include "decode/code/elf_file.h"
-#include "decode/code/own_vdso.h"
+#include "decode/code/images/elf_file.h"
+#include "decode/code/images/own_vdso.h"
 #include "tests/code/recording_fixture.h"
 #include "tests/support/host.h"
 

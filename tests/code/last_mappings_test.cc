@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "decode/code/last_mappings.h"
+#include "decode/code/core/last_mappings.h"
 
 #include <gtest/gtest.h>
 

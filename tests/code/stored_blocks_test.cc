@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A BlockCache that finds its blocks on the disk: they are those it would decode itself.
-#include "decode/code/stored_blocks.h"
+#include "decode/code/cache/stored_blocks.h"
 
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "decode/code/block_cache.h"
+#include "decode/code/cache/block_cache.h"
 #include "tests/code/temporary_folder.h"
 
 namespace flowback {

@@ -74,11 +74,21 @@ ROOMS = {
     ),
 }
 
-# Rooms that are divided into parts: subfolders, from the bottom up. A part may include itself and those
-# before it, so there are no circles. "." stands for the files that lie directly in the folder.
+# Rooms that are divided into parts, from the bottom up: subfolders, or single files. A part may include
+# itself and those before it, so there are no circles. "." stands for the other files directly in the folder.
 PARTS = {
+    "base/": "linux . recorded",
     "capture/formats/": "input perf_records branches samples perf_data .",
     "capture/record/": "target image watch generate output perf_data control events event_recorder step emulate .",
+    "decode/code/": "cache images core .",
+    "decode/pt/": "flow_names.h packets time memo stream sinks engine state libipt . source",
+    "replay/calls/": "unwind shadow_stack .",
+    "replay/coverage/": ". report",
+    "replay/crash/": "dump history .",
+    "replay/debug/": "machine values source .",
+    "replay/locks/": "loops wait_shares.h locks.h holders .",
+    "replay/spikes/": "instances causes .",
+    "replay/symbols/": "demangle elf frames lines . dwarf",
 }
 
 # What only the rooms of a kind of trace may say in code, and those who read and write it. Comments,
@@ -119,7 +129,7 @@ def room_of(path):
 
 
 def part_of(folder, path):
-    """The part of a divided room that the path lies in: a subfolder, a file that is a part, or "."."""
+    """Returns the part of a divided room that the path lies in: a subfolder, a single file, or "."."""
     first, slash, _ = path[len(folder) :].partition("/")
     return first if slash or first in PARTS[folder].split() else "."
 

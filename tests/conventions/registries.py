@@ -12,7 +12,7 @@ USES = {
     "include/flowback/model/events.def": (r"\bEventKind::{0}\b", ["decode/", "capture/"]),
     "include/flowback/model/loss_causes.def": (r"\bLossCause::{0}\b", ["decode/", "capture/", "replay/"]),
     "include/flowback/model/code_modes.def": (r"\bCodeMode::{0}\b", ["decode/"]),
-    "decode/pt/errata.def": (r"(?:\.|->|::){0}\b", ["decode/"]),
+    "decode/pt/stream/errata.def": (r"(?:\.|->|::){0}\b", ["decode/"]),
 }
 
 # Table: the folder whose .cc files are its rows, one each.

@@ -177,11 +177,17 @@ class Checks(unittest.TestCase):
 
     def test_sources(self):
         path = "/".join(["", "home", "jo", "x"])
+        many = {f"a/{number}.json": "" for number in range(46)}
+        reason = {sources.LARGE_FOLDERS: "a: data\n"}
         cases = [
             ({"a.cc": "int a;\n"}, "must say SPDX"),
             ({"a.cc": SPDX * 501}, "501 lines"),
             ({"a.cc": SPDX * 501, sources.LONG_FILES: "a.cc: one table\n"}, ""),
             ({"a.cc": SPDX, sources.LONG_FILES: "a.cc: one table\n"}, "remove it"),
+            (many, "a: 46 files, at most 45"),
+            ({**many, **reason}, ""),
+            ({"a/0.json": "", **reason}, "remove it"),
+            ({f"a/{number}.json": "" for number in range(45)} | {"a/b/45.json": ""}, ""),
             ({"a.cc": SPDX + f'open("{path}");\n'}, "path of one machine"),
             ({"tests/a.cc": SPDX + "TEST(A, DISABLED" + "_B) {}\n"}, "disabled"),
             ({"a.cc": SPDX, "build/b.cc": "", "other/CMakeCache.txt": "", "other/c.cc": ""}, ""),

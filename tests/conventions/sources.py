@@ -1,10 +1,15 @@
 # SPDX-License-Identifier: MIT
-"""What every source file keeps: a licence line, a bounded size, no path of one machine."""
+"""What every source file keeps: a licence line, a bounded size, no path of one machine. Folders are bounded, too."""
 
+import collections
+import os
 import re
 
 MAX_LINES = 500
 LONG_FILES = "tests/conventions/long_files.txt"
+# More files in one folder, and its name does not show where a change belongs.
+MAX_FILES = 45
+LARGE_FOLDERS = "tests/conventions/large_folders.txt"
 
 _SOURCES = (".cc", ".h", ".def", ".cmake", ".py", ".sh", "CMakeLists.txt", "Doxyfile", ".clang-tidy")
 _SCRIPTS = ["demo", "test", ".ci/run"]
@@ -18,19 +23,34 @@ def _licence(project):
             yield f"{path}: its first line must say SPDX-License-Identifier: MIT"
 
 
-def _length(project):
+def _reasons(project, table):
+    """Returns the exceptions in a table: path -> reason."""
     reasons = {}
-    if project.exists(LONG_FILES):
-        for line in project.lines(LONG_FILES):
+    if project.exists(table):
+        for line in project.lines(table):
             if line and not line.startswith("#"):
                 path, _, reason = line.partition(": ")
                 reasons[path] = reason.strip()
+    return reasons
+
+
+def _length(project):
+    reasons = _reasons(project, LONG_FILES)
     for path in project.select(".cc", ".h", ".py", ".sh", ".cmake", ".def"):
         length = len(project.lines(path))
         if length > MAX_LINES and not reasons.pop(path, ""):
             yield f"{path}: {length} lines; split it, or give its reason in {LONG_FILES}"
     for path in reasons:
         yield f"{LONG_FILES}: {path} is not over {MAX_LINES} lines (any more): remove it"
+
+
+def _folders(project):
+    reasons = _reasons(project, LARGE_FOLDERS)
+    for folder, files in sorted(collections.Counter(map(os.path.dirname, project.files)).items()):
+        if files > MAX_FILES and not reasons.pop(folder, ""):
+            yield f"{folder}: {files} files, at most {MAX_FILES}; divide it, or give its reason in {LARGE_FOLDERS}"
+    for folder in reasons:
+        yield f"{LARGE_FOLDERS}: {folder} has no more than {MAX_FILES} files (any more): remove it"
 
 
 def _paths(project):
@@ -49,5 +69,5 @@ def _disabled_tests(project):
 
 
 def check(project):
-    for part in (_licence, _length, _paths, _disabled_tests):
+    for part in (_licence, _length, _folders, _paths, _disabled_tests):
         yield from part(project)

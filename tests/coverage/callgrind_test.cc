@@ -7,7 +7,7 @@
 #include <string>
 
 #include "base/mapped_file.h"
-#include "decode/code/elf_file.h"
+#include "decode/code/images/elf_file.h"
 #include "flowback/capture/open.h"
 #include "flowback/replay/coverage_counter.h"
 #include "flowback/replay/threads.h"

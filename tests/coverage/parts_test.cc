@@ -7,7 +7,7 @@
 #include <random>
 #include <string_view>
 
-#include "decode/code/kept_images.h"
+#include "decode/code/images/kept_images.h"
 #include "replay/coverage/coverage_parts.h"
 #include "tests/coverage/random_counts.h"
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Which register of an instruction is to blame for the address at which it failed.
-#include "replay/crash/fault.h"
+#include "replay/crash/dump/fault.h"
 
 #include <gtest/gtest.h>
 
 #include <fstream>
 
-#include "replay/debug/end_core.h"
+#include "replay/debug/values/end_core.h"
 #include "tests/code/temporary_folder.h"
 #include "tests/support/core_writer.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Which memory of a core dump only its process wrote to.
-#include "replay/debug/end_core.h"
+#include "replay/debug/values/end_core.h"
 
 #include <elf.h>
 #include <gtest/gtest.h>

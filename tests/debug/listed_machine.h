@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "decode/system_call.h"
-#include "replay/debug/machine.h"
+#include "replay/debug/machine/machine.h"
 
 namespace flowback::listed {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The machine against the whole listing of generated flows: random commands, forward and backward,
 // of one thread and of all, must lead where the listing says.
-#include "replay/debug/machine.h"
+#include "replay/debug/machine/machine.h"
 
 #include <gtest/gtest.h>
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "flowback/session.h"
-#include "replay/debug/machine.h"
+#include "replay/debug/machine/machine.h"
 #include "tests/debug/machine_commands.h"
 
 namespace flowback::listed {

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "replay/debug/image_memory.h"
-#include "replay/debug/replayed_stacks.h"
-#include "replay/debug/value_sources.h"
+#include "replay/debug/source/replayed_stacks.h"
+#include "replay/debug/values/image_memory.h"
+#include "replay/debug/values/value_sources.h"
 #include "tests/debug/opened_machine.h"
 #include "tests/support/places.h"
 

@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "replay/debug/machine.h"
+#include "replay/debug/machine/machine.h"
 #include "tests/debug/listed_machine.h"
 #include "tests/differential/harness.h"
 #include "tests/support/random.h"

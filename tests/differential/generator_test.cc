@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "decode/instruction/classify.h"
-#include "tests/support/stream_generator.h"
-#include "tests/support/stream_generator_program.h"
+#include "tests/support/generator/stream_generator.h"
+#include "tests/support/generator/stream_generator_program.h"
 
 namespace flowback::testing {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "flowback/decode/decoder.h"
-#include "tests/support/stream_generator.h"
+#include "tests/support/generator/stream_generator.h"
 
 namespace flowback::testing {
 

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <vector>
 
-#include "decode/code/core_file.h"
+#include "decode/code/core/core_file.h"
 #include "tests/support/core_writer.h"
 #include "tests/support/elf_writer.h"
 

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "decode/code/kept_images.h"
+#include "decode/code/images/kept_images.h"
 #include "replay/coverage/coverage_parts.h"
 
 namespace {

@@ -11,7 +11,7 @@
 
 #include "decode/pt/packets/packet_writer.h"
 #include "tests/fuzz/segment_input.h"
-#include "tests/support/stream_generator.h"
+#include "tests/support/generator/stream_generator.h"
 
 namespace flowback::testing {
 namespace {

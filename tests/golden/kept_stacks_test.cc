@@ -14,7 +14,7 @@
 #include <thread>
 #include <vector>
 
-#include "replay/calls/stack_judge.h"
+#include "replay/calls/shadow_stack/stack_judge.h"
 #include "tests/calls/stacks_anywhere.h"
 #include "tests/code/temporary_folder.h"
 #include "tests/golden/engines.h"

@@ -24,11 +24,11 @@ SLACK = 0.05
 # Loop: what to look at when it got slower.
 LOOPS = {
     "guard_lexing": "reading packets alone (decode/pt/packets/)",
-    "guard_counting_tnt": "counting, warm, TNT-dense (decode/pt/flow_memo.h, decode/pt/path_memo.h)",
-    "guard_counting_tip": "counting, warm, TIP-dense (decode/pt/flow_memo.h, decode/pt/path_memo.h)",
-    "guard_counting_cold": "counting, cold: blocks, graph, memo (decode/code/block_cache.cc, decode/pt/)",
-    "guard_flow": "the full flow, warm (decode/pt/flow_hot.h, decode/pt/flow_walk.h)",
-    "guard_flow_with_times": "the full flow with times, warm (decode/pt/time_estimator.h)",
+    "guard_counting_tnt": "counting, warm, TNT-dense (decode/pt/engine/flow_memo.h, decode/pt/memo/path_memo.h)",
+    "guard_counting_tip": "counting, warm, TIP-dense (decode/pt/engine/flow_memo.h, decode/pt/memo/path_memo.h)",
+    "guard_counting_cold": "counting, cold: blocks, graph, memo (decode/code/cache/block_cache.cc, decode/pt/)",
+    "guard_flow": "the full flow, warm (decode/pt/engine/flow_hot.h, decode/pt/engine/flow_walk.h)",
+    "guard_flow_with_times": "the full flow with times, warm (decode/pt/time/time_estimator.h)",
     "guard_calls": "the calls of a flow, warm (replay/calls/)",
     "text": "lines of instructions (cli/listing/print_instructions.cc, cli/listing/instruction_text.h)",
     "text_calls": "lines of calls (cli/listing/print_calls.cc, replay/calls/)",

@@ -10,7 +10,7 @@
 #include "flowback/decode/decoder.h"
 #include "flowback/replay/call_stack.h"
 #include "tests/support/flow_consumers.h"
-#include "tests/support/stream_generator.h"
+#include "tests/support/generator/stream_generator.h"
 
 namespace {
 

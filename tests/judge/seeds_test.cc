@@ -6,7 +6,7 @@
 #include <cstdio>
 #include <string>
 
-#include "decode/pt/tip_order.h"
+#include "decode/pt/stream/tip_order.h"
 #include "tests/differential/harness.h"
 #include "tests/judge/byte_damage.h"
 #include "tests/judge/judge.h"

@@ -8,10 +8,10 @@
 #include <utility>
 
 #include "base/recorded/pt_config.h"
-#include "decode/pt/errata.h"
 #include "decode/pt/packets/packet.h"
 #include "decode/pt/packets/packet_groups.h"
 #include "decode/pt/packets/psb.h"
+#include "decode/pt/stream/errata.h"
 #include "tests/support/flow_consumers.h"
 #include "tests/support/flow_of.h"
 

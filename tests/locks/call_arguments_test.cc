@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What code gives to futex calls, as glibc's has it.
-#include "replay/locks/call_arguments.h"
+#include "replay/locks/loops/call_arguments.h"
 
 #include <gtest/gtest.h>
 

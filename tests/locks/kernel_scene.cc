@@ -15,9 +15,9 @@
 #include "decode/instruction/classify.h"
 #include "flowback/model/recording.h"
 #include "tests/support/core_writer.h"
+#include "tests/support/generator/stream_generator_hardware.h"
 #include "tests/support/perf_data_builder.h"
 #include "tests/support/places.h"
-#include "tests/support/stream_generator_hardware.h"
 
 namespace flowback {
 namespace {

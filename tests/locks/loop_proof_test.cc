@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What the code alone shows of small loops; stepped_trip_test.cc asks the same of whole programs.
-#include "replay/locks/loop_proof.h"
+#include "replay/locks/loops/loop_proof.h"
 
 #include <gtest/gtest.h>
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "replay/locks/trip.h"
+#include "replay/locks/loops/trip.h"
 #include "tests/locks/executed_steps.h"
 
 namespace flowback {

@@ -20,8 +20,8 @@
 
 #include "decode/instruction/classify.h"
 #include "flowback/decode/code_image.h"
-#include "replay/locks/loop_proof.h"
-#include "replay/locks/trip.h"
+#include "replay/locks/loops/loop_proof.h"
+#include "replay/locks/loops/trip.h"
 #include "tests/locks/stepped_program.h"
 #include "tests/support/host.h"
 #include "tests/support/places.h"

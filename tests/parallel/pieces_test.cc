@@ -7,13 +7,13 @@
 #include <random>
 #include <vector>
 
-#include "decode/pt/flow_bind.h"
-#include "decode/pt/flow_hot.h"
-#include "decode/pt/flow_memo.h"
-#include "decode/pt/flow_packets.h"
-#include "decode/pt/flow_sync.h"
-#include "decode/pt/flow_walk.h"
-#include "decode/pt/memo_cache.h"
+#include "decode/pt/engine/flow_bind.h"
+#include "decode/pt/engine/flow_hot.h"
+#include "decode/pt/engine/flow_memo.h"
+#include "decode/pt/engine/flow_packets.h"
+#include "decode/pt/engine/flow_sync.h"
+#include "decode/pt/engine/flow_walk.h"
+#include "decode/pt/memo/memo_cache.h"
 #include "decode/pt/parallel_count.h"
 #include "tests/differential/harness.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "decode/pt/clock.h"
+#include "decode/pt/time/clock.h"
 
 #include <gtest/gtest.h>
 

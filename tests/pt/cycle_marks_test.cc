@@ -5,9 +5,9 @@
 #include <numeric>
 #include <vector>
 
-#include "decode/pt/time_estimator.h"
+#include "decode/pt/time/time_estimator.h"
 #include "tests/pt/times_fixture.h"
-#include "tests/support/stream_generator.h"
+#include "tests/support/generator/stream_generator.h"
 
 namespace flowback::pt::times {
 namespace {

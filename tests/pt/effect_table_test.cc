@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "decode/pt/effect_table.h"
+#include "decode/pt/memo/effect_table.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "decode/pt/errata.h"
+#include "decode/pt/stream/errata.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "decode/pt/execution_mode.h"
+#include "decode/pt/stream/execution_mode.h"
 
 #include <gtest/gtest.h>
 

@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "base/recorded/pt_config.h"
-#include "decode/pt/clock.h"
 #include "decode/pt/native_decoder.h"
 #include "decode/pt/packets/packet.h"
 #include "decode/pt/packets/packet_writer.h"
+#include "decode/pt/time/clock.h"
 #include "tests/flow/test_code.h"
 
 namespace flowback::pt {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A sink that writes nothing but what it must, and sinks that promise what they do not keep.
-#include "decode/pt/flow_sink.h"
+#include "decode/pt/sinks/flow_sink.h"
 
 #include <gtest/gtest.h>
 
@@ -10,17 +10,17 @@
 #include "decode/effort.h"
 #include "decode/flow/code_view.h"
 #include "decode/null_consumer.h"
-#include "decode/pt/flow_bind.h"
-#include "decode/pt/flow_engine.h"
-#include "decode/pt/flow_hot.h"
-#include "decode/pt/flow_memo.h"
-#include "decode/pt/flow_packets.h"
-#include "decode/pt/flow_segments.h"
-#include "decode/pt/flow_sync.h"
-#include "decode/pt/flow_walk.h"
-#include "decode/pt/memo_cache.h"
+#include "decode/pt/engine/flow_bind.h"
+#include "decode/pt/engine/flow_engine.h"
+#include "decode/pt/engine/flow_hot.h"
+#include "decode/pt/engine/flow_memo.h"
+#include "decode/pt/engine/flow_packets.h"
+#include "decode/pt/engine/flow_segments.h"
+#include "decode/pt/engine/flow_sync.h"
+#include "decode/pt/engine/flow_walk.h"
+#include "decode/pt/memo/memo_cache.h"
 #include "decode/pt/native_decoder.h"
-#include "tests/support/stream_generator.h"
+#include "tests/support/generator/stream_generator.h"
 
 namespace flowback::pt {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What a sink holds back goes on before anything that has its place behind it, and only then.
-#include "decode/pt/forwarding_sink.h"
+#include "decode/pt/sinks/forwarding_sink.h"
 
 #include <gtest/gtest.h>
 

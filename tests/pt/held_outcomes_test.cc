@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "decode/pt/held_outcomes.h"
+#include "decode/pt/stream/held_outcomes.h"
 
 #include <gtest/gtest.h>
 

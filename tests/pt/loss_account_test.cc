@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "decode/pt/loss_account.h"
+#include "decode/pt/engine/loss_account.h"
 
 #include <gtest/gtest.h>
 

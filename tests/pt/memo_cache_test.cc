@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "decode/pt/memo_cache.h"
+#include "decode/pt/memo/memo_cache.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "decode/pt/packet_compound.h"
+#include "decode/pt/stream/packet_compound.h"
 
 #include <gtest/gtest.h>
 

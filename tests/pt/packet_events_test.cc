@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "decode/pt/packet_events.h"
+#include "decode/pt/stream/packet_events.h"
 
 #include <gtest/gtest.h>
 

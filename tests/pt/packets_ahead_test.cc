@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "decode/pt/packets_ahead.h"
+#include "decode/pt/stream/packets_ahead.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A slot of the memo's tables answers its own key, and no other one.
-#include "decode/pt/path_key.h"
+#include "decode/pt/memo/path_key.h"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The memo's content for packets, on code small enough to be walked by hand. The generated streams
 // and the recordings test that counting with it equals counting without it.
-#include "decode/pt/path_memo.h"
+#include "decode/pt/memo/path_memo.h"
 
 #include <gtest/gtest.h>
 

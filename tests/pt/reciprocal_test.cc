@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "decode/pt/reciprocal.h"
+#include "decode/pt/time/reciprocal.h"
 
 #include <gtest/gtest.h>
 

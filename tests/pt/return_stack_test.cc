@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "decode/pt/return_stack.h"
+#include "decode/pt/memo/return_stack.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "decode/pt/stream_parts.h"
+#include "decode/pt/stream/stream_parts.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Times of the flow, from packets.
-#include "decode/pt/time_estimator.h"
+#include "decode/pt/time/time_estimator.h"
 
 #include <gtest/gtest.h>
 

@@ -2,7 +2,7 @@
 // Times behind overflows and contradictions, where turns of the MTC counter may be missing.
 #include <gtest/gtest.h>
 
-#include "decode/pt/time_estimator.h"
+#include "decode/pt/time/time_estimator.h"
 #include "tests/pt/times_fixture.h"
 
 namespace flowback::pt::times {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Where tracing stops, and whether an instruction of a kind is ahead, on code of a few bytes.
-#include "decode/pt/tracing_limits.h"
+#include "decode/pt/engine/tracing_limits.h"
 
 #include <gtest/gtest.h>
 
-#include "decode/pt/flag_search.h"
+#include "decode/pt/engine/flag_search.h"
 #include "tests/flow/test_code.h"
 
 namespace flowback::pt {

@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/generator/stream_generator_hardware.h"
 #include "tests/support/random.h"
-#include "tests/support/stream_generator_hardware.h"
 
 namespace flowback::spikes {
 

@@ -5,7 +5,7 @@
 #include <map>
 #include <vector>
 
-#include "replay/spikes/causes.h"
+#include "replay/spikes/causes/causes.h"
 
 namespace flowback {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "replay/spikes/causes.h"
+#include "replay/spikes/causes/causes.h"
 
 #include <gtest/gtest.h>
 

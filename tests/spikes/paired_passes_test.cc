@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "replay/spikes/paired_regions.h"
+#include "replay/spikes/instances/paired_regions.h"
 
 namespace flowback {
 namespace {

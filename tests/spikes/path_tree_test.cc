@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "replay/spikes/path_tree.h"
+#include "replay/spikes/instances/path_tree.h"
 
 #include <gtest/gtest.h>
 

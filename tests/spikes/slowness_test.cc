@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-#include "replay/spikes/slowness.h"
+#include "replay/spikes/causes/slowness.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <vector>
 
-#include "replay/spikes/chance.h"
+#include "replay/spikes/causes/chance.h"
 
 namespace flowback {
 namespace {

@@ -5,9 +5,9 @@
 #include <gtest/gtest.h>
 
 #include "base/recorded/pt_config.h"
-#include "decode/pt/errata.h"
 #include "decode/pt/packets/packet.h"
 #include "decode/pt/packets/psb.h"
+#include "decode/pt/stream/errata.h"
 #include "flowback/decode/decoder.h"
 
 namespace flowback::accounts {

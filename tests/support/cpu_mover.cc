@@ -5,10 +5,10 @@
 #include <variant>
 
 #include "base/recorded/pt_config.h"
-#include "decode/pt/clock.h"
 #include "decode/pt/packets/packet.h"
 #include "decode/pt/packets/packet_groups.h"
 #include "decode/pt/packets/packet_writer.h"
+#include "decode/pt/time/clock.h"
 
 namespace flowback::support {
 namespace {

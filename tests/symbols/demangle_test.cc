@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Names of languages other than C++. The readable forms of Rust's are llvm-cxxfilt-19's.
-#include "replay/symbols/demangle.h"
+#include "replay/symbols/demangle/demangle.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What the code itself says of its frames, against what the tables of the same files say.
-#include "replay/symbols/frame_scan.h"
+#include "replay/symbols/frames/frame_scan.h"
 
 #include <gtest/gtest.h>
 
@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "decode/instruction/classify.h"
-#include "replay/symbols/elf_symbols.h"
-#include "replay/symbols/symbol_file.h"
-#include "replay/symbols/unwind_table.h"
+#include "replay/symbols/elf/elf_symbols.h"
+#include "replay/symbols/elf/symbol_file.h"
+#include "replay/symbols/frames/unwind_table.h"
 #include "tests/support/places.h"
 
 namespace flowback::symbols {

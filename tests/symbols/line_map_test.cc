@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Ranges that overlap become ranges that don't.
-#include "replay/symbols/line_map.h"
+#include "replay/symbols/lines/line_map.h"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Names of a stripped program's functions from its section .gnu_debugdata, and such sections that
 // are damaged, or made to fill the memory.
-#include "replay/symbols/mini_debug.h"
+#include "replay/symbols/elf/mini_debug.h"
 
 #include <gtest/gtest.h>
 #include <lzma.h>
@@ -11,7 +11,7 @@
 #include <iterator>
 #include <string>
 
-#include "replay/symbols/elf_symbols.h"
+#include "replay/symbols/elf/elf_symbols.h"
 #include "tests/code/temporary_folder.h"
 
 namespace flowback::symbols {

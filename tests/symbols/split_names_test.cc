@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Names of parts and copies of functions, as compilers, linkers and demanglers write them.
-#include "replay/symbols/split_names.h"
+#include "replay/symbols/elf/split_names.h"
 
 #include <gtest/gtest.h>
 

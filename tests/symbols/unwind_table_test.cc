@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The tables of a program built here, sound and damaged. Where exceptions really land is for
 // tests/calls/own_stacks_test.cc.
-#include "replay/symbols/unwind_table.h"
+#include "replay/symbols/frames/unwind_table.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -17,7 +17,7 @@
 #include <string>
 #include <vector>
 
-#include "replay/symbols/frame_expression.h"
+#include "replay/symbols/frames/frame_expression.h"
 #include "tests/support/places.h"
 
 namespace flowback::symbols {

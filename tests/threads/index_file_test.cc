@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "base/own_build.h"
-#include "decode/code/disk_cache.h"
+#include "decode/code/cache/disk_cache.h"
 #include "flowback/replay/thread_cursor.h"
 #include "replay/flow/index_content.h"
 #include "tests/code/temporary_folder.h"

@@ -10,7 +10,7 @@
 #include "flowback/decode/decoder.h"
 #include "replay/timeline/call_relay.h"
 #include "replay/timeline/thread_timeline_builder.h"
-#include "tests/support/stream_generator.h"
+#include "tests/support/generator/stream_generator.h"
 #include "tests/timeline/relay_feed.h"
 
 namespace flowback {

@@ -12,7 +12,7 @@
 #include "replay/timeline/call_relay.h"
 #include "replay/timeline/cycle_shares.h"
 #include "replay/timeline/thread_timeline_builder.h"
-#include "tests/support/stream_generator.h"
+#include "tests/support/generator/stream_generator.h"
 #include "tests/timeline/relay_feed.h"
 
 namespace flowback {

@@ -6,7 +6,7 @@
 
 #include "flowback/model/execution.h"
 #include "replay/timeline/call_relay.h"
-#include "tests/support/stream_generator.h"
+#include "tests/support/generator/stream_generator.h"
 
 namespace flowback {
 

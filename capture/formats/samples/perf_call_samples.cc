@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "base/kernel_address.h"
+#include "base/linux/kernel_address.h"
 #include "base/recorded/branch_records.h"
 #include "capture/formats/branches/perf_branch_stacks.h"
 

@@ -22,7 +22,7 @@ namespace flowback::record {
 inline constexpr int kNewestPluginInterface = 6;
 inline constexpr int kCopyingPluginInterface = 3;  // from here on
 // Tried with 7.2, 8.2, 9.2, 10.0, 10.1, 10.2 and 11.0. For 9.0 and 9.1 only the interface was
-// tried, which tests/record/programs/fake_emulator.c imitates.
+// tried, which tests/record/programs/hosted/fake_emulator.c imitates.
 inline constexpr const char* kKnownEmulators = "QEMU 7.2 to 11.0";
 
 // The version of a QEMU for which `offers` returns whether it has a function; 0: it takes no

@@ -2,7 +2,7 @@
 #include "capture/record/image/file_build_id.h"
 
 #include "base/mapped_file.h"
-#include "decode/code/elf_file.h"
+#include "decode/code/images/elf_file.h"
 
 namespace flowback::record {
 

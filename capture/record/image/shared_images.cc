@@ -19,8 +19,8 @@
 #include <utility>
 #include <vector>
 
-#include "decode/code/kept_images.h"
-#include "decode/code/own_folder.h"
+#include "decode/code/cache/own_folder.h"
+#include "decode/code/images/kept_images.h"
 
 namespace flowback::record {
 namespace {

@@ -6,8 +6,8 @@
 // original: that may be written to in place, a copy is read-only and nobody writes to it. The
 // copies lie in a folder of the user's, by content; one whose only name is that one is in no
 // recording any more, and goes when there are too many. The folder and what is taken from it must
-// be the user's own, with nobody else allowed to write, as in any cache (decode/code/disk_cache.h);
-// and before two recordings share a copy the bytes are compared.
+// be the user's own, with nobody else allowed to write, as in any cache
+// (decode/code/cache/disk_cache.h); and before two recordings share a copy the bytes are compared.
 #pragma once
 
 #include <sys/stat.h>

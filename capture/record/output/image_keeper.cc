@@ -17,8 +17,8 @@
 #include "capture/record/image/file_build_id.h"
 #include "capture/record/image/mapped_image.h"
 #include "capture/record/output/process_files.h"
-#include "decode/code/image_search.h"
-#include "decode/code/kept_images.h"
+#include "decode/code/images/image_search.h"
+#include "decode/code/images/kept_images.h"
 
 namespace flowback::record {
 namespace {

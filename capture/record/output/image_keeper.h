@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Keeps the code that ran with its recording, in RECORDING.images (decode/code/kept_images.h).
+// Keeps the code that ran with its recording, in RECORDING.images
+// (decode/code/images/kept_images.h).
 #pragma once
 
 #include <cstdint>

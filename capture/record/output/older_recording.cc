@@ -8,7 +8,7 @@
 #include "capture/record/output/image_keeper.h"
 #include "capture/record/output/output_file.h"
 #include "capture/record/output/recording_folder.h"
-#include "decode/code/kept_images.h"
+#include "decode/code/images/kept_images.h"
 
 namespace flowback::record {
 namespace {

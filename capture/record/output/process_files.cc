@@ -9,7 +9,7 @@
 #include <cstring>
 #include <utility>
 
-#include "decode/code/kept_images.h"
+#include "decode/code/images/kept_images.h"
 
 namespace flowback::record {
 namespace {

@@ -15,7 +15,7 @@
 #include "base/mapped_file.h"
 #include "capture/record/target/core_pattern.h"
 #include "capture/record/target/process_maps.h"
-#include "decode/code/core_file.h"
+#include "decode/code/core/core_file.h"
 
 namespace flowback::record {
 namespace {

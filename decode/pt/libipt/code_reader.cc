@@ -3,7 +3,7 @@
 
 #include <cstring>
 
-#include "decode/code/block_cache.h"
+#include "decode/code/cache/block_cache.h"
 
 namespace flowback::libipt {
 

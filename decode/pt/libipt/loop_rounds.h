@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Loops of direct jumps and calls, which write no packets (decode/pt/flow_rounds.h). libipt shows
-// how the flow comes for the first time to the instruction that was interrupted. The rounds before
-// that are known only where the recorder counted instructions; this finds them in the code.
+// Loops of direct jumps and calls, which write no packets (decode/pt/engine/flow_rounds.h). libipt
+// shows how the flow comes for the first time to the instruction that was interrupted. The rounds
+// before that are known only where the recorder counted instructions; this finds them in the code.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 #include <optional>
 
 #include "decode/flow/block_graph.h"
-#include "decode/pt/counted_flow.h"
+#include "decode/pt/engine/counted_flow.h"
 #include "decode/pt/libipt/flow_writer.h"
 
 namespace flowback::libipt {

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/hex.h"
-#include "decode/pt/loop_loss.h"
+#include "decode/pt/engine/loop_loss.h"
 
 namespace flowback::libipt {
 namespace {

@@ -17,10 +17,10 @@
 //   (ProgressMade).
 #include "decode/pt/libipt/walk.h"
 
+#include "decode/pt/engine/loop_loss.h"
 #include "decode/pt/libipt/branch_target.h"
 #include "decode/pt/libipt/configuration.h"
 #include "decode/pt/libipt/event_translation.h"
-#include "decode/pt/loop_loss.h"
 
 namespace flowback::libipt {
 namespace {

@@ -4,9 +4,9 @@
 #include <utility>
 #include <vector>
 
-#include "decode/pt/clock.h"
 #include "decode/pt/packets/packet.h"
 #include "decode/pt/source/packet_walk.h"
+#include "decode/pt/time/clock.h"
 
 namespace flowback::pt {
 namespace {

@@ -5,8 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "decode/pt/errata.h"
 #include "decode/pt/packets/packet.h"
+#include "decode/pt/stream/errata.h"
 #include "flowback/base/joined_bytes.h"
 #include "flowback/model/execution.h"
 #include "flowback/model/recording.h"

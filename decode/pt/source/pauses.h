@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "base/recorded/pt_config.h"
-#include "decode/pt/clock.h"
 #include "decode/pt/packets/packet.h"
+#include "decode/pt/time/clock.h"
 #include "decode/stream_index.h"
 #include "flowback/model/machine.h"
 

@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <variant>
 
-#include "decode/pt/clock.h"
-#include "decode/pt/errata.h"
 #include "decode/pt/packets/packet_groups.h"
 #include "decode/pt/packets/psb.h"
 #include "decode/pt/source/packet_walk.h"
+#include "decode/pt/stream/errata.h"
+#include "decode/pt/time/clock.h"
 
 namespace flowback::pt {
 namespace {

@@ -13,10 +13,10 @@
 #include <type_traits>
 #include <vector>
 
-#include "decode/pt/batch_sink.h"
-#include "decode/pt/flow_engine.h"
+#include "decode/pt/engine/flow_engine.h"
+#include "decode/pt/sinks/batch_sink.h"
 #include "decode/pt/state/state_bytes.h"
-#include "decode/pt/time_estimator.h"
+#include "decode/pt/time/time_estimator.h"
 
 namespace flowback::pt {
 

@@ -14,7 +14,7 @@
 
 namespace flowback {
 
-class BlockCache;  // decode/code/block_cache.h
+class BlockCache;  // decode/code/cache/block_cache.h
 
 // How sure we are that the bytes are those that ran (law 4 of the product).
 enum class Verification : uint8_t {

@@ -14,7 +14,7 @@
 
 namespace flowback {
 
-class DiskCache;   // decode/code/disk_cache.h
+class DiskCache;   // decode/code/cache/disk_cache.h
 class MappedFile;  // base/mapped_file.h
 
 // Where to look for images besides the recorded path.

@@ -25,7 +25,7 @@
 
 namespace flowback {
 
-enum class LinuxAbi : uint8_t;  // base/linux_abi.h
+enum class LinuxAbi : uint8_t;  // base/linux/linux_abi.h
 
 // How a call came onto the stack.
 enum class CallEntry : uint8_t {
@@ -221,8 +221,8 @@ class CallStack {
   uint64_t guess_count() const;
 
  private:
-  friend class CallStackArchive;  // replay/calls/call_stack_archive.h
-  friend class StackLeaper;       // replay/calls/stack_leap.h
+  friend class CallStackArchive;  // replay/calls/shadow_stack/call_stack_archive.h
+  friend class StackLeaper;       // replay/calls/shadow_stack/stack_leap.h
   class Impl;
   std::unique_ptr<Impl> impl_;
 };

@@ -16,7 +16,7 @@
 namespace flowback {
 
 namespace symbols {
-class UnwindTable;  // replay/symbols/unwind_table.h
+class UnwindTable;  // replay/symbols/frames/unwind_table.h
 }
 
 // A piece of a function: what the compiler moved away ("f.cold") is another piece with the same id.

@@ -18,7 +18,7 @@
 
 namespace flowback {
 
-struct ImageFile;  // decode/code/image_store.h
+struct ImageFile;  // decode/code/images/image_store.h
 
 // Which file it is. Two with one build-id are the same, whatever their paths, and so are two
 // without that have one checksum. If neither is known, because no file was found, the paths are

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "replay/spikes/path_tree.h"
+#include "replay/spikes/instances/path_tree.h"
 
 namespace flowback {
 

@@ -30,7 +30,7 @@
 #include "base/sanitized.h"
 #include "replay/symbols/dwarf/opened_object.h"
 #include "replay/symbols/dwarf/variables.h"
-#include "replay/symbols/dwarf_wire.h"
+#include "replay/symbols/lines/dwarf_wire.h"
 
 namespace flowback::symbols {
 namespace {

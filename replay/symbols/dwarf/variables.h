@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <functional>
 
-#include "replay/symbols/dwarf_file.h"
+#include "replay/symbols/lines/dwarf_file.h"
 
 namespace flowback::symbols {
 

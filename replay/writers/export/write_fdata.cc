@@ -18,8 +18,8 @@
 
 #include "flowback/replay/static_code.h"
 #include "replay/profile/compiler_profile.h"
-#include "replay/symbols/bolt_names.h"
-#include "replay/symbols/symbol_file.h"
+#include "replay/symbols/elf/bolt_names.h"
+#include "replay/symbols/elf/symbol_file.h"
 #include "replay/writers/export/export_input.h"
 #include "replay/writers/writers.h"
 

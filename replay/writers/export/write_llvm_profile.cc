@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "replay/profile/sample_profile.h"
-#include "replay/symbols/symbol_file.h"
+#include "replay/symbols/elf/symbol_file.h"
 #include "replay/writers/export/export_input.h"
 #include "replay/writers/writers.h"
 

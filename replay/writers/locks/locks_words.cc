@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <set>
 
-#include "base/kernel_address.h"
-#include "base/linux_call_names.h"
+#include "base/linux/kernel_address.h"
+#include "base/linux/linux_call_names.h"
 #include "replay/locks/lock_functions.h"
 #include "replay/writers/locks/locks_view.h"
 #include "replay/writers/text/printable.h"

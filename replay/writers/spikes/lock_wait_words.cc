@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include <fmt/format.h>
 
-#include "base/kernel_address.h"
-#include "base/linux_waiting_calls.h"
+#include "base/linux/kernel_address.h"
+#include "base/linux/linux_waiting_calls.h"
 #include "replay/locks/lock_functions.h"
 #include "replay/writers/spikes/spikes_view.h"
 

@@ -5,7 +5,7 @@
 #include <set>
 #include <utility>
 
-#include "base/linux_call_names.h"
+#include "base/linux/linux_call_names.h"
 #include "replay/writers/spikes/spikes_view.h"
 #include "replay/writers/text/counted.h"
 #include "replay/writers/timeline/timeline_view.h"

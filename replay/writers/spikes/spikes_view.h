@@ -13,10 +13,10 @@
 #include "flowback/replay/source_lines.h"
 #include "flowback/replay/symbolizer.h"
 #include "flowback/replay/threads.h"
-#include "replay/spikes/data_waits.h"
+#include "replay/spikes/causes/data_waits.h"
+#include "replay/spikes/causes/who_ran.h"
 #include "replay/spikes/request_loops.h"
 #include "replay/spikes/spikes.h"
-#include "replay/spikes/who_ran.h"
 #include "replay/writers/text/code_words.h"
 
 namespace flowback {

@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-#include "base/linux_call_names.h"
+#include "base/linux/linux_call_names.h"
 #include "replay/writers/spikes/spikes_view.h"
 #include "replay/writers/text/counted.h"
 #include "replay/writers/timeline/timeline_view.h"
