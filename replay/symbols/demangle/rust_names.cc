@@ -59,7 +59,7 @@ std::string Decoded(std::string_view text) {
   return result;
 }
 
-std::string_view BasicType(char letter) {
+std::string_view BasicRustType(char letter) {
   constexpr std::array<std::pair<char, std::string_view>, 21> kTypes = {
       {{'a', "i8"},   {'b', "bool"},  {'c', "char"},  {'d', "f64"}, {'e', "str"}, {'f', "f32"},
        {'h', "u8"},   {'i', "isize"}, {'j', "usize"}, {'l', "i32"}, {'m', "u32"}, {'n', "i128"},
@@ -289,7 +289,7 @@ class Reader {
   }
   void TypeHere() {
     const char letter = Peek();
-    if (const std::string_view basic = BasicType(letter); !basic.empty()) {
+    if (const std::string_view basic = BasicRustType(letter); !basic.empty()) {
       Next();
       return Write(basic);
     }

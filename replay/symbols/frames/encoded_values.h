@@ -9,6 +9,9 @@
 
 namespace flowback::symbols {
 
+// The encoding of a value that the table leaves out.
+inline constexpr uint8_t kOmitted = 0xff;
+
 // Values one behind the other. Behind the end all are 0, and `ok` is false.
 class EncodedValues {
  public:

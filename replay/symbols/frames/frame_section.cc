@@ -10,7 +10,6 @@
 namespace flowback::symbols {
 namespace {
 
-constexpr uint8_t kOmitted = 0xff;
 constexpr uint64_t kLongRecord = 0xffffffff;  // its length has eight bytes more
 
 }  // namespace

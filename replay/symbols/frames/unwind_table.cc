@@ -9,7 +9,6 @@
 namespace flowback::symbols {
 namespace {
 
-constexpr uint8_t kOmitted = 0xff;
 // The most call sites of a function; the largest have some thousands.
 constexpr unsigned kMostSites = 1U << 16;
 

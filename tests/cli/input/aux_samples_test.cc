@@ -20,12 +20,12 @@ using support::PerfDataParts;
 
 constexpr char kDigest[] = "4661 121899 05f92d9e03eb0afb\n";
 constexpr uint64_t kEvent = 104;  // the event's id that is sampled
-constexpr uint64_t kUsual =
+constexpr uint64_t kUsualSample =
     kSampleIdentifier | kSampleIp | kSampleTid | kSampleTime | kSampleCpu | kSamplePeriod;
 
 // Fields of all sizes before the AUX data.
 constexpr uint64_t kAllFields =
-    kUsual | kSampleAddr | kSampleId | kSampleStreamId | kSampleRead | kSampleCallchain |
+    kUsualSample | kSampleAddr | kSampleId | kSampleStreamId | kSampleRead | kSampleCallchain |
     kSampleRaw | kSampleBranchStack | kSampleRegsUser | kSampleStackUser | kSampleWeight |
     kSampleDataSource | kSampleTransaction | kSampleRegsIntr | kSamplePhysicalAddress |
     kSampleCgroup | kSampleDataPageSize | kSampleCodePageSize;
@@ -111,7 +111,7 @@ class AuxSamples : public ::testing::Test {
 // Each holds the end of the one before: nothing is lost, and nothing is there twice.
 TEST_F(AuxSamples, ThatOverlapAreTheWholeTrace) {
   for (const size_t step : {501, 1000, 3000}) {
-    const ProgramResult result = Digest(support::ToFile(Sampled(step, 6000, kUsual)));
+    const ProgramResult result = Digest(support::ToFile(Sampled(step, 6000, kUsualSample)));
     EXPECT_EQ(result.out, kDigest) << step;
     EXPECT_TRUE(result.err.contains("overlap: ")) << result.err;
   }
@@ -123,7 +123,7 @@ TEST_F(AuxSamples, WithAllOtherFields) {
 }
 
 TEST_F(AuxSamples, InOtherContainers) {
-  const PerfDataParts parts = Sampled(2000, 6000, kUsual);
+  const PerfDataParts parts = Sampled(2000, 6000, kUsualSample);
   EXPECT_EQ(Digest(support::ToPipe(parts)).out, kDigest);
   EXPECT_EQ(Digest(support::ToCompressed(parts, 900)).out, kDigest);
   EXPECT_EQ(Digest(support::ToForeign(parts)).out, kDigest);
@@ -131,7 +131,7 @@ TEST_F(AuxSamples, InOtherContainers) {
 
 // Samples that are taken rarely: what is between them is lost, and said so.
 TEST_F(AuxSamples, WithGaps) {
-  const FileBytes file = support::ToFile(Sampled(3000, 2600, kUsual));
+  const FileBytes file = support::ToFile(Sampled(3000, 2600, kUsualSample));
   const ProgramResult result = Digest(file);
   EXPECT_EQ(result.status, 0);
   ASSERT_TRUE(result.out.starts_with("4661 ")) << result.out;
@@ -146,7 +146,7 @@ TEST_F(AuxSamples, WithGaps) {
 
 // The size of the AUX data says more than the record holds.
 TEST_F(AuxSamples, ThatLie) {
-  PerfDataParts parts = Sampled(3000, 6000, kUsual);
+  PerfDataParts parts = Sampled(3000, 6000, kUsualSample);
   FileBytes& record = parts.records.back().bytes;
   Patch(record, 8 + 6 * 8, ~uint64_t{0});
   const ProgramResult result = Digest(support::ToFile(parts));

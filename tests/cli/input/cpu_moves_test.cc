@@ -44,9 +44,9 @@ std::string Text(const FileBytes& bytes) { return {bytes.begin(), bytes.end()}; 
 enum class Switches : uint8_t { kNone, kStarts, kAll, kSome };
 
 // The file that perf would have written, and how to read it.
-class Recorded {
+class SavedStream {
  public:
-  explicit Recorded(const testing::GeneratedStream& stream) : config_(stream.config) {
+  explicit SavedStream(const testing::GeneratedStream& stream) : config_(stream.config) {
     for (const testing::GeneratedSection& section : stream.sections) {
       const std::string name = std::to_string(section.address);
       words_.insert(words_.end(), {"--section", folder_.Write(name, Text(section.bytes)) +
@@ -158,7 +158,7 @@ using Moves = std::tuple<uint64_t, TimeTold>;
 
 class CpuMoves : public ::testing::TestWithParam<Moves> {
  protected:
-  void ExpectTheTruth(const Recorded& moved) const {
+  void ExpectTheTruth(const SavedStream& moved) const {
     for (const char* engine : {"native", "libipt"})
       for (const char* threads : {"1", "2"}) {
         SCOPED_TRACE(::testing::Message() << engine << ", threads " << threads);
@@ -187,7 +187,7 @@ class CpuMoves : public ::testing::TestWithParam<Moves> {
 TEST_P(CpuMoves, AreTakenInTheOrderOfTime) {
   const auto [seed, told] = GetParam();
   const testing::GeneratedStream stream = testing::GenerateStream(Options(seed, told));
-  Recorded whole(stream);
+  SavedStream whole(stream);
   whole.Write(OnOneCpu(stream));
   digest_ = whole.Run({"decode", "--as", "digest"}).out;
   addresses_ = Column(whole.Run({"decode", "-F", "tid,time,ip"}).out, 2);
@@ -203,7 +203,7 @@ TEST_P(CpuMoves, AreTakenInTheOrderOfTime) {
   for (const Switches switches :
        {Switches::kNone, Switches::kStarts, Switches::kAll, Switches::kSome}) {
     SCOPED_TRACE(::testing::Message() << "switches " << static_cast<int>(switches));
-    Recorded moved(stream);
+    SavedStream moved(stream);
     moved.Write(trace, switches);
     ExpectTheTruth(moved);
     // Without switch records its time off the CPUs is unknown.
@@ -221,7 +221,7 @@ INSTANTIATE_TEST_SUITE_P(Seeds, CpuMoves,
 // The first part is unknown: no thread's program order is made up.
 TEST(CpuMovesWithoutTime, AreNotOrdered) {
   const testing::GeneratedStream stream = testing::GenerateStream(Options(3));
-  Recorded moved(stream);
+  SavedStream moved(stream);
   const MovedTrace trace =
       support::MoveOverCpus(stream.bytes, stream.config, {.cpus = 2, .told = TimeTold::kNever});
   moved.Write(trace);
@@ -239,7 +239,7 @@ TEST(CpuMovesWithoutTime, AreNotOrdered) {
 // The records do not say which of two threads ran where.
 TEST(CpuMovesOfTwoThreads, AreNobodysWithoutRecords) {
   const testing::GeneratedStream stream = testing::GenerateStream(Options(1));
-  Recorded moved(stream);
+  SavedStream moved(stream);
   moved.Write(support::MoveOverCpus(stream.bytes, stream.config, {.cpus = 2}), Switches::kNone, 2);
   const ProgramResult digest = moved.Run({"decode", "--as", "digest"});
   EXPECT_EQ(Column(digest.out, 0), (std::vector<std::string>{"cpu0", "cpu1"}));
