@@ -72,6 +72,13 @@ class Exported(unittest.TestCase):
                 by_thread[event["tid"]].append((event["ph"] == "B", event["name"], event["ts"]))
         return {tid: self.nested(events) for tid, events in by_thread.items()}
 
+    def test_chrome_names_processes_and_threads(self):
+        for part in PARTS:
+            events = json.loads(self.export("chrome", part))["traceEvents"]
+            named = collections.Counter((each["name"], each["args"]["name"]) for each in events if each["ph"] == "M")
+            self.assertEqual(named, {("process_name", "own_stacks"): 1,
+                                     ("thread_name", "own_stacks"): len(self.instructions(part))})
+
     def speedscope(self, part):
         told = json.loads(self.export("speedscope", part))
         names = [frame["name"] for frame in told["shared"]["frames"]]
@@ -156,8 +163,27 @@ class Exported(unittest.TestCase):
                     time = round(sum(thread["samples"]["weight"]) * 1e6)
                     sums[thread["tid"]] = (totals[0]["calls"], totals[0]["instructions"], time)
                     names[thread["tid"]] = {texts[each] for each in thread["funcTable"]["name"]}
+                    # A process's threads, which often have one name, differ by their numbers.
+                    title = thread["processName"] + f" {thread['tid']}" * (str(thread["tid"]) != thread["pid"])
+                    self.assertEqual(thread["name"], title)
+                    self.kinds_fit(told["meta"]["categories"], thread, texts)
                 self.assertEqual(sums, self.truth(part))
                 self.assertEqual(names, {tid: set(calls) for tid, calls in self.chrome(part).items()})
+
+    def kinds_fit(self, categories, thread, texts):
+        """System calls, libraries and the program have categories, and so colours, of their own."""
+        kinds = {"System calls": 0, "Shared libraries": 0, "Program": 0}
+        for frame, function in enumerate(thread["frameTable"]["func"]):
+            resource = thread["funcTable"]["resource"][function]
+            file = "" if resource < 0 else texts[thread["resourceTable"]["name"][resource]]
+            name = texts[thread["funcTable"]["name"][function]]
+            kind = ("System calls" if re.fullmatch(r"(\w+ \()?system call\)?", name) else
+                    "Shared libraries" if ".so" in file else "Program")
+            self.assertEqual(categories[thread["frameTable"]["category"][frame]]["name"], kind, (name, file))
+            kinds[kind] += 1
+        self.assertGreater(min(kinds.values()), 0)
+        for marker in thread["markers"]["category"]:
+            self.assertEqual(categories[marker]["name"], "Other")
 
     def tables_fit(self, thread, texts):
         """The rules of the format: columns of one length, numbers that exist, parents first, times that go on."""

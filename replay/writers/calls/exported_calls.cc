@@ -131,7 +131,8 @@ void ExportedCalls::Show() {
     shown_.push_back({.name = ExportedName(function.name, number),
                       .object = ExportedName(function.file, number),
                       .entry_ip = function.entry_ip,
-                      .space = function.space});
+                      .space = function.space,
+                      .is_system_call = function.is_system_call});
   }
 }
 

@@ -41,6 +41,7 @@ struct ExportedFunction {
   std::string object;  // the file of code, also as text; "" if unknown
   uint64_t entry_ip = 0;
   const AddressSpace* space = nullptr;
+  bool is_system_call = false;
 };
 
 // Perfetto, Excel and others take less than 32 KiB.

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 // Each call on a line, when it is left: for spreadsheets and data frames (RFC 4180).
-#include <fmt/compile.h>
 #include <fmt/format.h>
 
 #include <iterator>
@@ -8,6 +7,8 @@
 #include <string_view>
 
 #include "replay/writers/calls/exported_calls.h"
+#include "replay/writers/calls/function_texts.h"
+#include "replay/writers/text/quick_text.h"
 #include "replay/writers/writers.h"
 
 namespace flowback {
@@ -22,28 +23,38 @@ void AppendField(std::string_view text, std::string& out) {
   out += '"';
 }
 
+void AppendLineEnd(const ExportedFunction& function, std::string& out) {
+  AppendField(function.name, out);
+  out += ',';
+  AppendField(function.object, out);
+  out += "\r\n";
+}
+
 class CsvCalls final : public CallsTeller {
  public:
   explicit CsvCalls(TextSink& sink) : sink_(sink) {}
   void Use(ExportedCalls& calls) { calls_ = &calls; }
 
   void OnThread(const ExportedThread& thread) override {
-    thread_ = thread;
+    line_begin_ = fmt::format("{},{},", thread.pid, thread.tid);
     depth_ = 0;
   }
   void OnEnter(const ExportedEntry&) override { ++depth_; }
   void OnExit(const ExportedExit& exit) override {
     --depth_;
     if (exit.goes_on) return;
-    const ExportedFunction& function = calls_->functions()[exit.function];
-    std::string& out = sink_.buffer();
-    fmt::format_to(std::back_inserter(out), FMT_COMPILE("{},{},{},{},{},{},{},"), thread_.pid,
-                   thread_.tid, exit.begin, exit.time - exit.begin, depth_, exit.instructions,
-                   exit.self);
-    AppendField(function.name, out);
-    out += ',';
-    AppendField(function.object, out);
-    out += "\r\n";
+    const uint64_t numbers[] = {exit.begin, exit.time - exit.begin, depth_, exit.instructions,
+                                exit.self};
+    const std::string& end = line_ends_.Of(exit.function, calls_->functions());
+    const size_t most = line_begin_.size() + std::size(numbers) * (kMostDigits + 1) + end.size();
+    AppendUpTo(most, sink_.buffer(), [&](char* at) {
+      at = PutText(line_begin_, at);
+      for (const uint64_t number : numbers) {
+        at = PutNumber(number, at);
+        *at++ = ',';
+      }
+      return PutText(end, at);
+    });
     sink_.Commit();
   }
   bool Done() const override { return sink_.closed(); }
@@ -51,7 +62,8 @@ class CsvCalls final : public CallsTeller {
  private:
   TextSink& sink_;
   ExportedCalls* calls_ = nullptr;
-  ExportedThread thread_;
+  FunctionTexts line_ends_{AppendLineEnd};
+  std::string line_begin_;
   size_t depth_ = 0;
 };
 

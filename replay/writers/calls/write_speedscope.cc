@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
 // Each call in speedscope's file format (www.speedscope.app), a profile for each thread. Times
 // count from the first moment of the recording.
-#include <fmt/compile.h>
 #include <fmt/format.h>
 
 #include <iterator>
 #include <string>
+#include <string_view>
 
 #include "replay/writers/calls/exported_calls.h"
 #include "replay/writers/text/json.h"
+#include "replay/writers/text/quick_text.h"
 #include "replay/writers/writers.h"
 
 namespace flowback {
@@ -53,9 +54,18 @@ class SpeedscopeCalls final : public CallsTeller {
                    Number(time));
   }
   void Event(char kind, uint32_t frame, uint64_t time) {
-    fmt::format_to(std::back_inserter(out()),
-                   FMT_COMPILE("{}\n{{\"type\":\"{}\",\"frame\":{},\"at\":{}}}"),
-                   is_first_event_ ? "" : ",", kind, frame, Number(time));
+    constexpr std::string_view kBegin = ",\n{\"type\":\"";
+    constexpr std::string_view kFrame = "\",\"frame\":";
+    constexpr std::string_view kAt = ",\"at\":";
+    constexpr size_t kMost = kBegin.size() + kFrame.size() + kAt.size() + 2 * kMostDigits + 2;
+    AppendUpTo(kMost, out(), [&](char* at) {
+      at = PutText(kBegin.substr(is_first_event_ ? 1 : 0), at);
+      *at++ = kind;
+      at = PutNumber(frame, PutText(kFrame, at));
+      at = PutNumber(Number(time), PutText(kAt, at));
+      *at++ = '}';
+      return at;
+    });
     is_first_event_ = false;
     sink_.Commit();
   }

@@ -3,13 +3,11 @@
 
 namespace flowback {
 
-void CtfStream::Begin(CtfEvent kind, uint64_t time) {
+void CtfStream::Begin(uint64_t time) {
   constexpr size_t kMostEvents = size_t{256} << 10;
   if (events_.size() >= kMostEvents) Finish();
   if (events_.empty()) first_ = time;
   last_ = time;
-  Add(static_cast<uint8_t>(kind));
-  Add(time);
 }
 
 void CtfStream::Finish() {
@@ -18,14 +16,12 @@ void CtfStream::Finish() {
   constexpr uint64_t kNumbers = 2 * sizeof(uint32_t) + 4 * sizeof(uint64_t) + 2 * sizeof(int32_t);
   const uint64_t bits = 8 * (kNumbers + name_.size() + 1 + events_.size());
   std::string& out = text_.buffer();
-  AppendNumber(kMagic, out);
-  AppendNumber(uint32_t{0}, out);  // the one kind of streams
-  AppendNumber(first_, out);
-  AppendNumber(last_, out);
-  AppendNumber(bits, out);  // of the content, and of the packet, which has no padding
-  AppendNumber(bits, out);
-  AppendNumber(pid_, out);
-  AppendNumber(tid_, out);
+  AppendUpTo(kNumbers, out, [&](char* at) {
+    at = PutBytes(uint32_t{0}, PutBytes(kMagic, at));  // the one kind of streams
+    at = PutBytes(last_, PutBytes(first_, at));
+    at = PutBytes(bits, PutBytes(bits, at));  // of the content, and of the packet: no padding
+    return PutBytes(tid_, PutBytes(pid_, at));
+  });
   out += name_;
   out += '\0';
   out += events_;

@@ -7,9 +7,11 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 #include <string>
 #include <string_view>
 
+#include "replay/writers/text/quick_text.h"
 #include "replay/writers/text/spooled_text.h"
 
 namespace flowback {
@@ -25,27 +27,33 @@ class CtfStream {
     tid_ = tid;
     name_ = name;
   }
-  // Add the fields of the declaration behind it, in its order.
-  void Begin(CtfEvent kind, uint64_t time);
-  template <class Number>
-  void Add(Number number) {
-    AppendNumber(number, events_);
-  }
-  void AddText(std::string_view text) {
-    events_ += text;
-    events_ += '\0';
+  // Adds an event, of whose fields `numbers` come first. `texts` are the others, each with a zero
+  // byte behind it. All are in the order of the declaration.
+  template <class... Numbers>
+  void Add(CtfEvent kind, uint64_t time, std::string_view texts, Numbers... numbers) {
+    Begin(time);
+    const size_t size =
+        sizeof(uint8_t) + sizeof time + (size_t{0} + ... + sizeof(Numbers)) + texts.size();
+    AppendUpTo(size, events_, [&](char* at) {
+      at = PutBytes(time, PutBytes(static_cast<uint8_t>(kind), at));
+      ((at = PutBytes(numbers, at)), ...);
+      return PutText(texts, at);
+    });
   }
   void Finish();
   bool empty() const { return text_.size() == 0 && events_.empty(); }
   SpooledText& text() { return text_; }
 
  private:
-  // Little-endian, as the metadata says.
+  // Little-endian, as the metadata says and base/host.cc requires of the host.
   template <class Number>
-  static void AppendNumber(Number number, std::string& out) {
-    const auto value = static_cast<uint64_t>(number);
-    for (size_t i = 0; i < sizeof(Number); ++i) out += static_cast<char>(value >> (8 * i));
+  static char* PutBytes(Number number, char* at) {
+    std::memcpy(at, &number, sizeof(Number));
+    return at + sizeof(Number);
   }
+
+  // Makes room for an event.
+  void Begin(uint64_t time);
 
   int32_t pid_ = -1;
   int32_t tid_ = -1;

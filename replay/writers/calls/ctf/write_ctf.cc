@@ -10,6 +10,7 @@
 
 #include "replay/writers/calls/ctf/ctf_stream.h"
 #include "replay/writers/calls/exported_calls.h"
+#include "replay/writers/calls/function_texts.h"
 #include "replay/writers/text/tar.h"
 #include "replay/writers/writers.h"
 
@@ -125,6 +126,12 @@ std::string Quoted(std::string_view text) {
   return quoted;
 }
 
+// The function's name comes first: a return has it alone.
+void AppendTexts(const ExportedFunction& function, std::string& out) {
+  out.append(function.name).push_back('\0');
+  out.append(function.object).push_back('\0');
+}
+
 class CtfCalls final : public CallsTeller {
  public:
   explicit CtfCalls(TextSink& sink) : sink_(sink) {}
@@ -139,30 +146,26 @@ class CtfCalls final : public CallsTeller {
     number_ = thread.number;
   }
   void OnEnter(const ExportedEntry& entry) override {
-    const ExportedFunction& function = calls_->functions()[entry.function];
-    events_.Begin(CtfEvent::kCall, entry.time);
-    events_.Add(function.entry_ip);
-    events_.Add(entry.site);
-    events_.AddText(function.name);
-    events_.AddText(function.object);
+    const uint64_t address = calls_->functions()[entry.function].entry_ip;
+    events_.Add(CtfEvent::kCall, entry.time, texts_.Of(entry.function, calls_->functions()),
+                address, entry.site);
   }
   void OnExit(const ExportedExit& exit) override {
     const ExportedFunction& function = calls_->functions()[exit.function];
-    events_.Begin(CtfEvent::kReturn, exit.time);
-    events_.Add(function.entry_ip);
-    events_.Add(exit.goes_on ? uint64_t{0} : exit.instructions);
-    events_.Add(exit.goes_on ? uint64_t{0} : exit.self);
-    events_.Add(static_cast<uint8_t>(exit.goes_on));
-    events_.AddText(function.name);
+    const std::string_view texts = texts_.Of(exit.function, calls_->functions());
+    events_.Add(CtfEvent::kReturn, exit.time, texts.substr(0, function.name.size() + 1),
+                function.entry_ip, exit.goes_on ? uint64_t{0} : exit.instructions,
+                exit.goes_on ? uint64_t{0} : exit.self, static_cast<uint8_t>(exit.goes_on));
   }
   void OnLoss(std::string_view cause, uint64_t time) override {
-    events_.Begin(CtfEvent::kLoss, time);
-    events_.AddText(cause);
+    events_.Add(CtfEvent::kLoss, time, std::string(cause) + '\0');
   }
   void OnAbsence(const Absence& absence) override {
-    absences_.Begin(CtfEvent::kNoFlow, absence.begin);
-    absences_.Add(absence.end - absence.begin);
-    absences_.AddText(absence.kind == Absence::Kind::kOffCpu ? "off CPU" : "untraced code");
+    constexpr std::string_view kOffCpu("off CPU", sizeof "off CPU");
+    constexpr std::string_view kUntraced("untraced code", sizeof "untraced code");
+    absences_.Add(CtfEvent::kNoFlow, absence.begin,
+                  absence.kind == Absence::Kind::kOffCpu ? kOffCpu : kUntraced,
+                  absence.end - absence.begin);
   }
   void OnThreadEnd(uint64_t) override {
     Move("thread", events_);
@@ -180,6 +183,7 @@ class CtfCalls final : public CallsTeller {
   TextSink& sink_;
   ExportedCalls* calls_ = nullptr;
   Status status_;
+  FunctionTexts texts_{AppendTexts};
   // Of the current thread.
   size_t number_ = 0;
   CtfStream events_;

@@ -6,7 +6,6 @@
 //   {"meta":{...},"libs":[],"pages":[],
 //    "threads":[{"samples":{"stack":[...],"time":[...],"weight":[...]}, ... "stackTable":{...}}],
 //    "shared":{"stringArray":[...]}}
-#include <fmt/compile.h>
 #include <fmt/format.h>
 
 #include <iterator>
@@ -19,6 +18,7 @@
 
 #include "replay/writers/calls/exported_paths.h"
 #include "replay/writers/text/json.h"
+#include "replay/writers/text/quick_text.h"
 #include "replay/writers/text/spooled_text.h"
 #include "replay/writers/writers.h"
 
@@ -28,7 +28,9 @@ namespace {
 constexpr std::string_view kMetaRest =
     R"("interval":0.001,"stackwalk":1,"debug":0,"gcpoison":0,"asyncstack":0,"processType":0,)"
     R"("symbolicated":true,"keepProfileThreadOrder":true,)"
-    R"("categories":[{"name":"Calls","color":"green","subcategories":["Other"]},)"
+    R"("categories":[{"name":"Program","color":"green","subcategories":["Other"]},)"
+    R"({"name":"Shared libraries","color":"blue","subcategories":["Other"]},)"
+    R"({"name":"System calls","color":"orange","subcategories":["Other"]},)"
     R"({"name":"Other","color":"grey","subcategories":["Other"]}],)"
     R"("markerSchema":[{"name":"totals","tooltipLabel":"{marker.name}","tableLabel":)"
     R"("{marker.data.calls} calls, {marker.data.instructions} instructions",)"
@@ -36,11 +38,30 @@ constexpr std::string_view kMetaRest =
     R"({"key":"calls","label":"Calls","format":"integer"},)"
     R"({"key":"instructions","label":"Instructions","format":"integer"}]}])";
 
+// The categories of kMetaRest, in its order: colours of the graph and the charts.
+enum class FirefoxCategory : uint8_t { kProgram, kLibraries, kSystemCalls, kOther };
+
+std::string_view Digit(FirefoxCategory category) {
+  return std::string_view("0123").substr(static_cast<size_t>(category), 1);
+}
+
+// A library is a file whose name ends in .so, or has a version behind that.
+FirefoxCategory CategoryOf(const ExportedFunction& function) {
+  if (function.is_system_call) return FirefoxCategory::kSystemCalls;
+  const std::string_view file = function.object;
+  return file.ends_with(".so") || file.contains(".so.") ? FirefoxCategory::kLibraries
+                                                        : FirefoxCategory::kProgram;
+}
+
 // Milliseconds, to the nanosecond.
 void AppendMilliseconds(uint64_t nanoseconds, std::string& out) {
   constexpr uint64_t kMillisecond = 1'000'000;
-  fmt::format_to(std::back_inserter(out), FMT_COMPILE("{}.{:06}"), nanoseconds / kMillisecond,
-                 nanoseconds % kMillisecond);
+  constexpr size_t kFraction = 6;
+  AppendUpTo(kMostDigits + 1 + kFraction, out, [&](char* at) {
+    at = PutNumber(nanoseconds / kMillisecond, at);
+    *at++ = '.';
+    return PutDigits(nanoseconds % kMillisecond, kFraction, at);
+  });
 }
 
 // Texts that all threads refer to by number.
@@ -142,7 +163,7 @@ class FirefoxCalls final : public CallsTeller {
       if (paths_->paths()[at_].IsRoot())
         text += "null";
       else
-        fmt::format_to(std::back_inserter(text), FMT_COMPILE("{}"), at_ - 1);
+        AppendUpTo(kMostDigits, text, [&](char* at) { return PutNumber(at_ - 1, at); });
     });
     times_.Add([&](std::string& text) { AppendMilliseconds(FromBegin(last_), text); });
     weights_.Add([&](std::string& text) { AppendMilliseconds(lasts, text); });
@@ -155,12 +176,17 @@ class FirefoxCalls final : public CallsTeller {
     marker_data_.Add([&](std::string& text) { text += data; });
   }
 
+  // Threads of a process often have one name. The page shows the process's number beside the first.
+  std::string Title() const {
+    const std::string name = thread_.name.empty() ? "thread" : thread_.name;
+    return thread_.pid == thread_.tid ? name : fmt::format("{} {}", name, thread_.tid);
+  }
   void WriteThread(uint64_t end) {
     has_sample_ = false;
     out() += is_first_ ? "\n{" : ",\n{";
     is_first_ = false;
     out() += R"("processType":"default","processStartupTime":0,"processShutdownTime":null,"name":)";
-    AppendJsonString(out(), thread_.name.empty() ? "thread" : thread_.name);
+    AppendJsonString(out(), Title());
     out() += R"(,"processName":)";
     AppendJsonString(out(), thread_.process);
     fmt::format_to(std::back_inserter(out()),
@@ -202,7 +228,7 @@ class FirefoxCalls final : public CallsTeller {
     out() += R"(],"phase":[)";
     repeated("0");
     out() += R"(],"category":[)";
-    repeated("1");
+    repeated(Digit(FirefoxCategory::kOther));
     out() += R"(],"data":[)";
     Move(marker_data_);
     fmt::format_to(std::back_inserter(out()), R"(],"length":{}}})", count);
@@ -242,7 +268,11 @@ class FirefoxCalls final : public CallsTeller {
     const size_t count = functions.size();
     Column("address", count, same("-1"));
     Column("inlineDepth", count, same("0"));
-    Column("category", count, same("0"));
+    Column("category", count, [&](size_t i) {
+      return Digit(functions[i] == ExportedPath::kCut
+                       ? FirefoxCategory::kOther
+                       : CategoryOf(calls_->functions()[functions[i]]));
+    });
     Column("subcategory", count, same("0"));
     Column("func", count, [](size_t i) { return std::to_string(i); });
     for (const std::string_view none : {"nativeSymbol", "innerWindowID", "line", "column"})

@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 #include "replay/writers/calls/message_field.h"
+#include "replay/writers/text/quick_text.h"
 
 namespace flowback {
 namespace {
@@ -29,6 +31,8 @@ perfetto::TracePacket& PerfettoPackets::NewPacket() {
 
 void PerfettoPackets::BeginThread(const ExportedThread& thread) {
   thread_ = thread.number;
+  sequence_.clear();
+  AppendField(perfetto::TracePacket::kTrustedPacketSequenceIdFieldNumber, thread_ + 1, sequence_);
   known_.assign(known_.size(), false);
   known_object_.assign(known_object_.size(), false);
   perfetto::TracePacket& packet = NewPacket();
@@ -118,6 +122,63 @@ void PerfettoPackets::Annotate(std::string_view name, uint64_t value) {
   perfetto::DebugAnnotation& annotation = *packet_.mutable_track_event()->add_debug_annotations();
   annotation.set_name_iid(NumberOf(name));
   annotation.set_uint_value(value);
+}
+
+// Fields may be written one after the other: a message is the sum of its parts.
+void PerfettoPackets::AppendPacket(uint64_t time, std::string_view rest) {
+  constexpr size_t kMostNumber = 10;
+  char stamp[1 + kMostNumber];
+  char* const end = PutField(perfetto::TracePacket::kTimestampFieldNumber, time, stamp);
+  const auto size = static_cast<size_t>(end - stamp);
+  AppendUpTo(1 + kMostNumber + size + sequence_.size() + rest.size(), sink_.buffer(),
+             [&](char* at) {
+               *at++ = static_cast<char>(TagOfLength(perfetto::Trace::kPacketFieldNumber));
+               at = PutVarint(size + sequence_.size() + rest.size(), at);
+               return PutText(rest, PutText(sequence_, PutText({stamp, size}, at)));
+             });
+  sink_.Commit();
+}
+
+void PerfettoPackets::EnterCall(uint64_t time, uint32_t number, const ExportedFunction& function) {
+  const bool is_named =
+      At(known_, number) && (function.object.empty() || At(known_object_, number));
+  if (!is_named) {
+    Begin(Event::TYPE_SLICE_BEGIN, time);
+    NameFunction(number, function);
+    return End();
+  }
+  if (enters_.size() <= number) enters_.resize(number + 1);
+  std::string& rest = enters_[number];
+  if (rest.empty()) {
+    Begin(Event::TYPE_SLICE_BEGIN, time);
+    NameFunction(number, function);
+    packet_.clear_timestamp();
+    packet_.clear_trusted_packet_sequence_id();
+    packet_.AppendToString(&rest);
+  }
+  AppendPacket(time, rest);
+}
+
+void PerfettoPackets::ExitCall(uint64_t time, uint64_t instructions, uint64_t self) {
+  using Packet = perfetto::TracePacket;
+  using Annotation = perfetto::DebugAnnotation;
+  static const uint64_t kInstructions = NumberOf("instructions");
+  static const uint64_t kSelf = NumberOf("self instructions");
+  constexpr size_t kMostField = 11;
+  char event[4 * kMostField + 4 + kMostField];
+  char* end = event;
+  for (const auto& [name, value] :
+       {std::pair(kInstructions, instructions), std::pair(kSelf, self)}) {
+    char annotation[2 * kMostField];
+    char* at = PutField(Annotation::kNameIidFieldNumber, name, annotation);
+    at = PutField(Annotation::kUintValueFieldNumber, value, at);
+    end = PutMessage(Event::kDebugAnnotationsFieldNumber, std::string_view(annotation, at), end);
+  }
+  end = PutField(Event::kTypeFieldNumber, Event::TYPE_SLICE_END, end);
+  char rest[sizeof event + 2 * kMostField];
+  char* at = PutMessage(Packet::kTrackEventFieldNumber, std::string_view(event, end), rest);
+  at = PutField(Packet::kSequenceFlagsFieldNumber, Packet::SEQ_NEEDS_INCREMENTAL_STATE, at);
+  AppendPacket(time, std::string_view(rest, at));
 }
 
 void PerfettoPackets::End() {

@@ -37,19 +37,24 @@ class PerfettoCalls final : public CallsTeller {
     next_count_ = 0;
   }
   void OnEnter(const ExportedEntry& entry) override {
-    packets_.Begin(Event::TYPE_SLICE_BEGIN, entry.time);
-    packets_.NameFunction(entry.function, calls_->functions()[entry.function]);
-    if (entry.again) packets_.Annotate("continued", 1);
-    packets_.End();
+    const ExportedFunction& function = calls_->functions()[entry.function];
+    if (entry.again) {
+      packets_.Begin(Event::TYPE_SLICE_BEGIN, entry.time);
+      packets_.NameFunction(entry.function, function);
+      packets_.Annotate("continued", 1);
+      packets_.End();
+    } else {
+      packets_.EnterCall(entry.time, entry.function, function);
+    }
     if (counter_step_ != 0 && entry.time >= next_count_) Count(entry.time, entry.position);
   }
   void OnExit(const ExportedExit& exit) override {
-    packets_.Begin(Event::TYPE_SLICE_END, exit.time);
-    if (!exit.goes_on) {
-      packets_.Annotate("instructions", exit.instructions);
-      packets_.Annotate("self instructions", exit.self);
+    if (exit.goes_on) {
+      packets_.Begin(Event::TYPE_SLICE_END, exit.time);
+      packets_.End();
+    } else {
+      packets_.ExitCall(exit.time, exit.instructions, exit.self);
     }
-    packets_.End();
     last_ = exit;
   }
   void OnLoss(std::string_view cause, uint64_t time) override {

@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "flowback/base/error.h"
 #include "flowback/writers.h"
@@ -67,10 +68,15 @@ class CallsDatabase {
   void Prepare(const char* sql, Statement& statement);
   void Note(int result);
   Error Failure() const;
+  // Writes the rows that wait.
+  void WriteCalls();
 
   const std::string path_;
   std::unique_ptr<sqlite3, CloseDatabase> database_;
-  Statement thread_, comm_, comm_thread_, dso_, symbol_, path_row_, call_, loss_;
+  Statement thread_, comm_, comm_thread_, dso_, symbol_, path_row_, call_, calls_, loss_;
+  // A call is known at its end, after those in it. Rows wait here to be written in the order of
+  // their numbers, which costs a database less.
+  std::vector<CallRow> waiting_;
   std::string failed_;  // why the first row could not be written
 };
 
