@@ -51,7 +51,7 @@ TEST_F(VariablesTest, TheKernelsCodeInTheProcessHasNames) {
 TEST_F(VariablesTest, CodeMadeAtRunTimeHasTheNamesOfItsTime) {
   const ProgramResult recorded =
       RunShell(folder_, std::string(TEST_CC) + " -static " + SourceFolder() +
-                            "/tests/record/programs/jit_named.c -o program && $F record "
+                            "/tests/record/programs/hosted/jit_named.c -o program && $F record "
                             "--engine emulate -o recording -- ./program dump");
   ASSERT_EQ(recorded.status, 0) << recorded.err;
   const ProgramResult told =
