@@ -20,6 +20,7 @@
 #include "cli/export/size_estimate.h"
 #include "cli/listing/function_filter.h"
 #include "cli/locks/lock_search.h"
+#include "cli/reading/losses.h"
 #include "cli/reading/reader_options.h"
 #include "cli/reading/reading_command.h"
 #include "cli/reading/reading_job.h"
@@ -243,8 +244,9 @@ class ExportJob final : public ReadingJob {
   Status CheckFunctionRan() const {
     if (!calls_.matches || function_ran_) return {};
     return Fail(
-        Error(ErrorCode::kUsage, fmt::format("{}: --function {}: no such function was called",
-                                             opened_.InputName(), options_.function))
+        Error(ErrorCode::kUsage,
+              fmt::format("{}: --function {}: no such function was called{}", opened_.InputName(),
+                          options_.function, InFoundFiles(opened_.losses())))
             .Remedy("its name as `flowback decode --as calls` prints it, a pattern "
                     "('str*'), or /a regular expression/"));
   }

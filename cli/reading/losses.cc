@@ -75,4 +75,8 @@ int StatusOf(const LossTally& losses, bool strict) {
   return losses.Of(LossCause::kNoImage).count != 0 ? kImageIsMissing : kFinishedWithLosses;
 }
 
+std::string_view InFoundFiles(const LossTally& losses) {
+  return losses.Of(LossCause::kNoImage).count != 0 ? " in the files that were found" : "";
+}
+
 }  // namespace flowback::cli

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "flowback/model/execution.h"
 #include "flowback/replay/loss_tally.h"
@@ -18,5 +19,9 @@ void WarnOfLosses(const LossTally& losses, const std::string& file);
 // Returns kDone, or under --strict kImageIsMissing or kFinishedWithLosses. Lost records, bytes and
 // threads count, which every command knows; lost time does not.
 int StatusOf(const LossTally& losses, bool strict);
+
+// Returns " in the files that were found" if code ran whose file is missing: what is in it has no
+// names. Else nothing.
+std::string_view InFoundFiles(const LossTally& losses);
 
 }  // namespace flowback::cli

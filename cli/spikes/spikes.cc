@@ -14,6 +14,7 @@
 #include "cli/command.h"
 #include "cli/help/completion.h"
 #include "cli/listing/function_filter.h"
+#include "cli/reading/losses.h"
 #include "cli/reading/reader_options.h"
 #include "cli/reading/reading_command.h"
 #include "cli/reading/reading_job.h"
@@ -364,8 +365,9 @@ Error SpikesJob::NoInstance() {
             "srcline` does");
   if (auto inlined = IsInlined()) return *std::move(inlined);
   return Error(ErrorCode::kUsage,
-               fmt::format("{}: {}: no such function was called{}", opened_.InputName(),
-                           words_.function, WhyNoFunction(*pattern_, names_.symbolizer)))
+               fmt::format("{}: {}: no such function was called{}{}", opened_.InputName(),
+                           words_.function, InFoundFiles(opened_.losses()),
+                           WhyNoFunction(*pattern_, names_.symbolizer)))
       .Remedy(
           "its name as `timeline` prints it, a pattern ('str*') or a regular expression "
           "('/^str/'); where the compiler put it into its callers, one of these, or --start "

@@ -13,6 +13,7 @@
 #include "cli/command.h"
 #include "cli/help/completion.h"
 #include "cli/listing/function_filter.h"
+#include "cli/reading/losses.h"
 #include "cli/reading/moment_words.h"
 #include "cli/reading/reader_options.h"
 #include "cli/reading/reading_command.h"
@@ -400,8 +401,9 @@ void TimelineJob::Keep() const {
 Status TimelineJob::JudgeCalls() {
   if (!pattern_ || calls_ != 0) return {};
   const bool is_part = !words_.reader.time.empty() || !opened_.options().selection.IsAll();
-  const std::string none = fmt::format("{}: --function {}: no such function was called",
-                                       opened_.InputName(), words_.function);
+  const std::string none =
+      fmt::format("{}: --function {}: no such function was called{}", opened_.InputName(),
+                  words_.function, InFoundFiles(opened_.losses()));
   return JudgeNoFunction(none, is_part, *pattern_, names_.symbolizer,
                          "its name as `timeline` prints it, or a pattern ('str*', '/^str/')");
 }

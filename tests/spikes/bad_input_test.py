@@ -4,6 +4,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -59,6 +60,22 @@ class BadInput(unittest.TestCase):
 
     def test_no_such_function(self):
         self.assert_refused([TINY, "main"], 2, "no such function was called (did you mean 'Main'?)")
+
+    def test_no_such_function_where_files_are_missing(self):
+        with tempfile.TemporaryDirectory() as folder:
+            program = f"{folder}/program"
+            shutil.copy("/bin/true", program)
+            recorded = subprocess.run([FLOWBACK, "record", "-q", "--engine", "step", "-o", f"{folder}/x.data", "--", program],
+                                      capture_output=True, text=True, check=False)
+            if recorded.returncode != 0:
+                self.skipTest(recorded.stderr)
+            os.remove(program)
+            self.assert_refused([f"{folder}/x.data", "Main"], 2, "no such function was called in the files that were found")
+
+    def test_the_limit_is_told_as_it_was_asked_for(self):
+        branches = f"{RECORDINGS}/branches.data"
+        for limit, words in ("0.5x", "more than 0.5 x the median (5 instructions): 5"), ("2", "more than 2 instructions: 5"):
+            self.assertIn(f"127 of 127 calls of Leaf executed {words}", spikes(branches, "Leaf", "--over", limit).stdout)
 
     def test_a_function_that_never_returns(self):
         done = spikes(TINY, "Main")

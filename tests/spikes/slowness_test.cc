@@ -35,6 +35,13 @@ TEST(Slowness, CutsWhereValuesLieApart) {
   EXPECT_LT(found.threshold, 5000);
 }
 
+TEST(Slowness, KeepsTheMultipleThatWasAskedFor) {
+  EXPECT_EQ(SlowOf(Normal(1000), {.kind = SlowLimit::Kind::kMultiple, .share = 1.05}).multiple,
+            1.05);
+  EXPECT_EQ(SlowOf(Normal(1000), {.kind = SlowLimit::Kind::kValue, .value = 1050}).multiple, 0);
+  EXPECT_EQ(SlowOf(Normal(1000)).multiple, 0);
+}
+
 TEST(Slowness, FindsOneSpikeAmongEqualValues) {
   Values values(500, 1000);
   values.push_back(1600);

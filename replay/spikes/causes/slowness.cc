@@ -139,6 +139,7 @@ Slowness FindSlow(const std::vector<uint64_t>& sorted, const SlowLimit& limit) {
       break;
     case SlowLimit::Kind::kMultiple:
       found.threshold = static_cast<uint64_t>(limit.share * median);
+      found.multiple = limit.share;
       break;
   }
   found.slow = CountAbove(sorted, found.threshold);

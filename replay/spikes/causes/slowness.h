@@ -56,6 +56,7 @@ struct Slowness {
   };
   Reason reason = Reason::kNoKnee;
   uint64_t threshold = 0;  // 0: none is slow
+  double multiple = 0;     // of the median, which the user asked for; 0: another limit
   size_t slow = 0;
 };
 

@@ -64,12 +64,16 @@ size_t CountAbove(const std::vector<uint64_t>& sorted, uint64_t limit) {
   return static_cast<size_t>(sorted.end() - std::ranges::upper_bound(sorted, limit));
 }
 
-// The limit as a multiple of the median where a round one says the same.
+// The limit that the user gave, as it was given; one that was found, as a multiple of the median
+// where a round one says the same.
 std::string LimitWords(const SpikesView& view) {
   const SpikeReport& report = *view.report;
   const uint64_t median = report.distribution.p50;
   const std::string limit = MeasureWords(view, static_cast<double>(report.slowness.threshold));
-  if (median == 0) return limit;
+  if (report.slowness.multiple != 0)
+    return fmt::format("{} x the median ({})", report.slowness.multiple,
+                       MeasureWords(view, static_cast<double>(median)));
+  if (median == 0 || report.slowness.reason == Slowness::Reason::kAsked) return limit;
   for (uint64_t scale = 1; scale <= report.slowness.threshold / median; scale *= 10)
     for (const uint64_t times : {2 * scale, 3 * scale, 5 * scale, 10 * scale})
       if (CountAbove(report.sorted, times * median) == report.slowness.slow)
