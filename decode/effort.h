@@ -22,7 +22,7 @@ constexpr size_t kSlowPackets = 0
 // In packets, without what a loss skips, and without padding, MTC and CYC, which always cost the
 // same. How much is known by heart depends on what was decoded before, on which thread: not a
 // property of the recording.
-struct DecodeEffort {
+struct DecodeStatistics {
   uint64_t fast = 0;
   std::array<uint64_t, kSlowPackets> slow{};
 
@@ -33,7 +33,7 @@ struct DecodeEffort {
     for (const uint64_t count : slow) all += count;
     return all;
   }
-  void Append(const DecodeEffort& next) {
+  void Append(const DecodeStatistics& next) {
     fast += next.fast;
     for (size_t i = 0; i < slow.size(); ++i) slow[i] += next.slow[i];
   }

@@ -18,7 +18,7 @@ namespace flowback::cli {
 struct BranchesView {
   const BranchReport& report;
   const OpenedRecording& opened;
-  RecordedNames& names;
+  CodeSymbols& names;
   size_t top = 20;
 
   // An emulator's cycles are its clock's, not a processor's.

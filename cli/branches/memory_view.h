@@ -14,7 +14,7 @@ namespace flowback::cli {
 struct MemoryView {
   const AccessReport& report;
   const OpenedRecording& opened;
-  RecordedNames& names;
+  CodeSymbols& names;
   size_t top = 20;
 
   // The path that the recording has for an object.

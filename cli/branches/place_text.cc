@@ -8,7 +8,7 @@
 
 namespace flowback::cli {
 
-std::string PlaceText(RecordedNames& names, const AddressSpace* space, uint64_t address,
+std::string PlaceText(CodeSymbols& names, const AddressSpace* space, uint64_t address,
                       std::string_view object) {
   std::string name = fmt::format("{:#x}", address);
   if (space == nullptr) return name;
@@ -22,7 +22,7 @@ std::string PlaceText(RecordedNames& names, const AddressSpace* space, uint64_t 
   return name;
 }
 
-void AddSymbolJson(RecordedNames& names, const AddressSpace* space, uint64_t address,
+void AddSymbolJson(CodeSymbols& names, const AddressSpace* space, uint64_t address,
                    JsonLine& line) {
   const auto symbol = space == nullptr ? std::nullopt : names.symbolizer.Find(*space, address);
   if (symbol)
@@ -38,7 +38,7 @@ void AddObjectJson(std::string_view object, uint64_t offset, JsonLine& line) {
     line.Null("object").Null("offset");
 }
 
-void AddSourceJson(RecordedNames& names, const AddressSpace* space, uint64_t address,
+void AddSourceJson(CodeSymbols& names, const AddressSpace* space, uint64_t address,
                    JsonLine& line) {
   const SourcePlace at = space == nullptr ? SourcePlace() : names.lines.Find(*space, address);
   if (at.known())

@@ -13,14 +13,12 @@ namespace flowback::cli {
 
 // "main+0x8d (lbr_test_loop) at loop.c:12", as far as that is known. `space` may be null; `object`
 // is the file's path, empty where there is none.
-std::string PlaceText(RecordedNames& names, const AddressSpace* space, uint64_t address,
+std::string PlaceText(CodeSymbols& names, const AddressSpace* space, uint64_t address,
                       std::string_view object);
 
 // "sym" and "symoff", "file" and "line" of a place; null where they are not known.
-void AddSymbolJson(RecordedNames& names, const AddressSpace* space, uint64_t address,
-                   JsonLine& line);
-void AddSourceJson(RecordedNames& names, const AddressSpace* space, uint64_t address,
-                   JsonLine& line);
+void AddSymbolJson(CodeSymbols& names, const AddressSpace* space, uint64_t address, JsonLine& line);
+void AddSourceJson(CodeSymbols& names, const AddressSpace* space, uint64_t address, JsonLine& line);
 // "object" and "offset": the file's path and the place in it; null without one.
 void AddObjectJson(std::string_view object, uint64_t offset, JsonLine& line);
 

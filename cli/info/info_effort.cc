@@ -11,8 +11,8 @@
 namespace flowback::cli {
 namespace {
 
-DecodeEffort EffortOf(const InfoReport& report) {
-  DecodeEffort effort;
+DecodeStatistics EffortOf(const InfoReport& report) {
+  DecodeStatistics effort;
   for (const StreamInfo& info : report.streams)
     if (info.summary.effort != nullptr) effort.Append(*info.summary.effort);
   return effort;
@@ -28,7 +28,7 @@ uint64_t PeakMemory() {
 }  // namespace
 
 void AppendEffort(const InfoReport& report, std::string& out) {
-  const DecodeEffort effort = EffortOf(report);
+  const DecodeStatistics effort = EffortOf(report);
   const uint64_t all = effort.All();
   const auto row = [&](uint64_t count, const char* words) {
     out += fmt::format("  {:>12} {:>8}  {}\n", count, PercentOf(count, all), words);
@@ -40,7 +40,7 @@ void AppendEffort(const InfoReport& report, std::string& out) {
 }
 
 nlohmann::ordered_json EffortJson(const InfoReport& report) {
-  const DecodeEffort effort = EffortOf(report);
+  const DecodeStatistics effort = EffortOf(report);
   nlohmann::ordered_json json;
   json["packets"] = effort.All();
   json["fast"] = effort.fast;

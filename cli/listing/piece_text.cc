@@ -21,7 +21,7 @@ size_t SizeOf(const ListingText& text) {
 }  // namespace
 
 Status PieceText::Print(PieceTools& tools, ListingText& text) {
-  if (context_.flow.reaches && !context_.flow.reaches(piece_)) ended_ = true;
+  if (context_.flow.piece_filter && !context_.flow.piece_filter(piece_)) ended_ = true;
   if (ended_) return {};
   printer_.WriteTo(text);
   printer_.Use(*tools.print);

@@ -5,7 +5,7 @@
 
 namespace flowback::cli {
 
-void Connect(PrintSettings& settings, OpenedRecording& opened, RecordedNames& names) {
+void Connect(PrintSettings& settings, OpenedRecording& opened, CodeSymbols& names) {
   settings.trace = {.recording = &opened.recording(),
                     .source = opened.source_or_null(),
                     .threads = &opened.threads(),

@@ -28,7 +28,7 @@ class ThreadLives;     // replay/threads/thread_lives.h
 namespace flowback::cli {
 
 class OpenedRecording;  // cli/reading/opened_recording.h
-struct RecordedNames;
+struct CodeSymbols;
 
 struct LineLayout {
   Fields fields;
@@ -89,6 +89,6 @@ struct PrintSettings {
 
 // Takes the flow and the names of its code from the opened recording, which also collects the
 // losses. Both must outlive the settings; the code may be opened later.
-void Connect(PrintSettings& settings, OpenedRecording& opened, RecordedNames& names);
+void Connect(PrintSettings& settings, OpenedRecording& opened, CodeSymbols& names);
 
 }  // namespace flowback::cli

@@ -64,8 +64,8 @@ class OpenedRecording : public Session {
 };
 
 // The names of the recording's code and the lines of its source, which belong to the session.
-struct RecordedNames {
-  explicit RecordedNames(Session& session)
+struct CodeSymbols {
+  explicit CodeSymbols(Session& session)
       : symbolizer(session.symbols()), functions(session.functions()), lines(session.lines()) {}
 
   Symbolizer& symbolizer;

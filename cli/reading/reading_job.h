@@ -58,7 +58,7 @@ class ReadingJob {
   virtual Status JudgeResult() { return {}; }
 
   OpenedRecording opened_;
-  RecordedNames names_;
+  CodeSymbols names_;
 
  private:
   enum class OutputOwner : uint8_t { kJob, kCaller };

@@ -23,7 +23,7 @@
 #include "replay/calls/exec_times.h"
 #include "replay/calls/kept_stacks.h"
 #include "replay/calls/shadow_stack/stack_judge.h"
-#include "replay/calls/stack_taker.h"
+#include "replay/calls/stack_snapshots.h"
 #include "replay/session/stack_naming.h"
 #include "replay/timeline/kept_times.h"
 
@@ -184,8 +184,8 @@ Status StackJob::StacksOf(const StreamOwner& owner, Player& player,
   const auto exec_between = [&execs](uint64_t begin, uint64_t end) {
     return execs.Between(begin, end);
   };
-  const StackTaker::Options how{.exec_between = exec_between,
-                                .machine = &opened_.recording().machine};
+  const StackSnapshots::Options how{.exec_between = exec_between,
+                                    .machine = &opened_.recording().machine};
   const std::optional<size_t> number = NumberInIndex(owner);
   const auto is_kept = [&] { return number && kept_->Has(*number); };
   if (is_kept()) {
@@ -201,7 +201,7 @@ Status StackJob::StacksOf(const StreamOwner& owner, Player& player,
     stacks.push_back(kept_->At(*number, PlaceIn(owner), how));
     return {};
   }
-  StackTaker taker(names_.functions, {PlaceIn(owner)}, *std::move(origin), how);
+  StackSnapshots taker(names_.functions, {PlaceIn(owner)}, *std::move(origin), how);
   Status played = player.Play({&owner}, taker);
   stacks = taker.Take();
   return played;

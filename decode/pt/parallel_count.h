@@ -82,7 +82,7 @@ class ParallelCounter {
     if (!parts_.empty() && parts_.front().totals.first_tsc == 0)
       parts_.front().totals.first_tsc = first_tsc_;
     summary.parts = std::move(parts_);
-    summary.effort = std::make_shared<const DecodeEffort>(effort_);
+    summary.effort = std::make_shared<const DecodeStatistics>(effort_);
     return summary;
   }
   ParallelReport report() const { return report_; }
@@ -107,7 +107,7 @@ class ParallelCounter {
     std::vector<FlowPart> parts;
     std::vector<PartCounts> counts;
     ByteAccount account;
-    DecodeEffort effort;
+    DecodeStatistics effort;
     bool done = false;
   };
 
@@ -232,7 +232,7 @@ class ParallelCounter {
   std::optional<typename Engine::Carry> carry_;
   std::vector<FlowPart> parts_;
   ByteAccount account_;
-  DecodeEffort effort_;
+  DecodeStatistics effort_;
   uint64_t first_tsc_ = 0;
   ParallelReport report_;
 };

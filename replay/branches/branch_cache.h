@@ -30,7 +30,7 @@ class BranchCache {
       return table == &of && blocks == numbers;
     }
   };
-  struct OfTable {
+  struct PerTable {
     std::vector<Taken> taken;          // by block: the last way that it was left
     std::vector<NotTaken*> not_taken;  // by block; null: it was always taken
   };
@@ -38,7 +38,7 @@ class BranchCache {
   Line& LineOf(uint64_t blocks) { return lines_[MixBits(blocks) % kLines]; }
 
   // Valid until the next call.
-  OfTable& Of(const BlockTable& table) {
+  PerTable& Of(const BlockTable& table) {
     if (table_ != &table) {
       table_ = &table;
       of_table_ = &tables_[&table];
@@ -54,9 +54,9 @@ class BranchCache {
   static constexpr size_t kLines = size_t{1} << 14;
 
   std::vector<Line> lines_ = std::vector<Line>(kLines);  // of all tables
-  std::unordered_map<const BlockTable*, OfTable> tables_;
+  std::unordered_map<const BlockTable*, PerTable> tables_;
   const BlockTable* table_ = nullptr;  // the last one asked for
-  OfTable* of_table_ = nullptr;
+  PerTable* of_table_ = nullptr;
 };
 
 }  // namespace flowback

@@ -134,7 +134,7 @@ class BranchSums final : public PlayConsumer {
   using Cache = BranchCache<Edge, NotTaken>;
   // While a batch is counted.
   struct BatchCounts {
-    Cache::OfTable& cache;
+    Cache::PerTable& cache;
     uint32_t space = 0;
     uint32_t line = 0;        // the number of the block with which the line at hand begins
     bool knows_line = false;  // it began in this batch

@@ -13,7 +13,7 @@
 #include "replay/calls/shadow_stack/call_stack_archive.h"
 #include "replay/calls/share_walk.h"
 #include "replay/calls/stack_chain.h"
-#include "replay/calls/stack_taker.h"
+#include "replay/calls/stack_snapshots.h"
 #include "replay/flow/index_disk.h"
 #include "replay/flow/index_spaces.h"
 #include "replay/flow/share_calls.h"
@@ -101,11 +101,11 @@ class KeptStacks::Impl {
 
   bool Has(size_t thread) const { return chains_.contains(thread); }
 
-  void Make(size_t number, ThreadOrigin origin, const StackTaker::Options& options) {
+  void Make(size_t number, ThreadOrigin origin, const StackSnapshots::Options& options) {
     const auto begin = Clock::now();
     const IndexedThread& thread = source_.index.threads()[number];
-    StackTaker taker(source_.functions, {{.kind = StackPlace::Kind::kEnd}}, std::move(origin),
-                     options);
+    StackSnapshots taker(source_.functions, {{.kind = StackPlace::Kind::kEnd}}, std::move(origin),
+                         options);
     StackChain chain;
     Allowance allowance(source_.index, part_);
     const std::vector<ShareCalls>* const calls = IndexCalls::Of(source_.index, number);
@@ -126,18 +126,19 @@ class KeptStacks::Impl {
     took_ += Clock::now() - begin;
   }
 
-  ThreadStack At(size_t number, const StackPlace& place, const StackTaker::Options& options) const {
+  ThreadStack At(size_t number, const StackPlace& place,
+                 const StackSnapshots::Options& options) const {
     const IndexedThread& thread = source_.index.threads()[number];
     const StackChain& chain = chains_.at(number);
     const size_t end = thread.shares.size();
-    std::optional<StackTaker> made;
+    std::optional<StackSnapshots> made;
     const auto from = [&](bool leaps) {
       made.emplace(source_.functions, std::vector{place}, ThreadOrigin(), options);
       return end == 0 ? Came{} : GoNear(number, place, leaps, *made);
     };
     Came came = from(true);
     if (!came.right) came = from(false);
-    StackTaker& taker = *made;
+    StackSnapshots& taker = *made;
     size_t at = came.share;
     while (at < end && !taker.TookAll()) Play(thread.shares[at++], taker);
     while (at < end && !taker.Done()) {
@@ -157,24 +158,24 @@ class KeptStacks::Impl {
   size_t Enter(size_t number, size_t share, CallStack& stack) const {
     const StackChain& chain = chains_.at(number);
     for (auto kept = chain.LastUpTo(static_cast<uint32_t>(share)); kept; kept = Before(*kept))
-      if (CallStackArchive::FromBytes(stack, StackTaker::StackPart(chain.State(*kept)),
+      if (CallStackArchive::FromBytes(stack, StackSnapshots::StackPart(chain.State(*kept)),
                                       IndexSpaces::Of(source_.index)))
         return chain.ShareOf(*kept);
     return 0;
   }
 
   size_t GoTo(size_t number, size_t share, CallStack& stack,
-              const StackTaker::Options& options) const {
+              const StackSnapshots::Options& options) const {
     const StackPlace place{.kind = StackPlace::Kind::kInstruction,
                            .value = source_.index.threads()[number].shares[share].first};
     const SpaceNames& spaces = IndexSpaces::Of(source_.index);
     for (const bool leaps : {true, false}) {
-      StackTaker taker(source_.functions, {{.kind = StackPlace::Kind::kEnd}}, {}, options);
+      StackSnapshots taker(source_.functions, {{.kind = StackPlace::Kind::kEnd}}, {}, options);
       const Came came = GoNear(number, place, leaps, taker);
       if (!came.right) continue;
       const std::vector<uint8_t> state = taker.ToBytes(spaces);
       if (!state.empty() &&
-          CallStackArchive::FromBytes(stack, StackTaker::StackPart(state), spaces))
+          CallStackArchive::FromBytes(stack, StackSnapshots::StackPart(state), spaces))
         return came.share;
     }
     return Enter(number, share, stack);
@@ -233,7 +234,7 @@ class KeptStacks::Impl {
     bool right = true;
   };
   // To the share with the place, or to the one before it where its time is estimated.
-  Came GoNear(size_t number, const StackPlace& place, bool leaps, StackTaker& taker) const {
+  Came GoNear(size_t number, const StackPlace& place, bool leaps, StackSnapshots& taker) const {
     const IndexedThread& thread = source_.index.threads()[number];
     size_t share = std::min(ShareOf(thread, place), thread.shares.size() - 1);
     const bool by_time = place.kind == StackPlace::Kind::kTime;
@@ -250,7 +251,7 @@ class KeptStacks::Impl {
     const auto calls = calls_.find(number);
     return calls == calls_.end() ? nullptr : &calls->second;
   }
-  bool EnterRecent(size_t number, size_t share, StackTaker& taker) const {
+  bool EnterRecent(size_t number, size_t share, StackSnapshots& taker) const {
     const auto is_it = [&](const Recent& recent) {
       return recent.thread == number && recent.share == share;
     };
@@ -258,14 +259,15 @@ class KeptStacks::Impl {
     return recent != recent_.end() && !taker.IsBehindLoss() &&
            taker.FromBytes(recent->state, IndexSpaces::Of(source_.index));
   }
-  void NoteRecent(size_t number, size_t share, StackTaker& taker) const {
+  void NoteRecent(size_t number, size_t share, StackSnapshots& taker) const {
     std::vector<uint8_t> state = taker.ToBytes(IndexSpaces::Of(source_.index));
     if (state.empty() || taker.IsBehindLoss()) return;
     if (recent_.size() == kMostRecent) recent_.erase(recent_.begin());
     recent_.push_back({number, share, std::move(state)});
   }
 
-  void TryToKeep(size_t share, StackTaker& taker, Allowance& allowance, StackChain& chain) const {
+  void TryToKeep(size_t share, StackSnapshots& taker, Allowance& allowance,
+                 StackChain& chain) const {
     taker.TakeTold();
     if (share != 0 && !allowance.MayTry()) return;
     const std::vector<uint8_t> state = taker.ToBytes(IndexSpaces::Of(source_.index));
@@ -302,7 +304,7 @@ class KeptStacks::Impl {
   // are the index's, from which those of its flow may differ by what is estimated: so the kept
   // place decides whether the wanted time has passed.
   size_t Enter(const IndexedThread& thread, const StackChain& chain, const StackPlace& place,
-               StackTaker& taker) const {
+               StackSnapshots& taker) const {
     const size_t share = std::min(ShareOf(thread, place), thread.shares.size() - 1);
     const bool by_time = place.kind == StackPlace::Kind::kTime;
     for (auto kept = chain.LastUpTo(static_cast<uint32_t>(share)); kept; kept = Before(*kept)) {
@@ -315,7 +317,7 @@ class KeptStacks::Impl {
   }
 
   // The last one before the share.
-  void FindLoss(const IndexedThread& thread, size_t share, StackTaker& taker) const {
+  void FindLoss(const IndexedThread& thread, size_t share, StackSnapshots& taker) const {
     while (share != 0 && thread.shares[share - 1].losses == 0) --share;
     if (share == 0) return;
     source_.index.Load(thread.shares[share - 1], segment_);
@@ -352,18 +354,18 @@ KeptStacks& KeptStacks::operator=(KeptStacks&&) noexcept = default;
 KeptStacks::~KeptStacks() = default;
 
 bool KeptStacks::Has(size_t thread) const { return impl_->Has(thread); }
-void KeptStacks::Make(size_t thread, ThreadOrigin origin, const StackTaker::Options& options) {
+void KeptStacks::Make(size_t thread, ThreadOrigin origin, const StackSnapshots::Options& options) {
   impl_->Make(thread, std::move(origin), options);
 }
 ThreadStack KeptStacks::At(size_t thread, const StackPlace& place,
-                           const StackTaker::Options& options) const {
+                           const StackSnapshots::Options& options) const {
   return impl_->At(thread, place, options);
 }
 size_t KeptStacks::Enter(size_t thread, size_t share, CallStack& stack) const {
   return impl_->Enter(thread, share, stack);
 }
 size_t KeptStacks::GoTo(size_t thread, size_t share, CallStack& stack,
-                        const StackTaker::Options& options) const {
+                        const StackSnapshots::Options& options) const {
   return impl_->GoTo(thread, share, stack, options);
 }
 void KeptStacks::Keep() const { impl_->Keep(); }

@@ -30,7 +30,7 @@
 #include "flowback/replay/flow_index.h"
 #include "flowback/replay/symbolizer.h"
 #include "flowback/replay/thread_stack.h"
-#include "replay/calls/stack_taker.h"
+#include "replay/calls/stack_snapshots.h"
 
 namespace flowback {
 
@@ -56,9 +56,10 @@ class KeptStacks {
   // Threads are known by their numbers in the index.
   bool Has(size_t thread) const;
   // The pass over its flow.
-  void Make(size_t thread, ThreadOrigin origin, const StackTaker::Options& options);
+  void Make(size_t thread, ThreadOrigin origin, const StackSnapshots::Options& options);
   // REQUIRES: Has(thread); the options are those of Make.
-  ThreadStack At(size_t thread, const StackPlace& place, const StackTaker::Options& options) const;
+  ThreadStack At(size_t thread, const StackPlace& place,
+                 const StackSnapshots::Options& options) const;
   // Makes the stack what it was at the begin of the nearest share before that one, or of that one,
   // where it was kept; returns the share. REQUIRES: Has(thread); it has shares.
   size_t Enter(size_t thread, size_t share, CallStack& stack) const;
@@ -66,7 +67,7 @@ class KeptStacks {
   // must. Of calls that are open there, Call::self may be too small, and of a call that a jump
   // replaced the site may be that of the jump. The options are those of Make.
   size_t GoTo(size_t thread, size_t share, CallStack& stack,
-              const StackTaker::Options& options) const;
+              const StackSnapshots::Options& options) const;
   // Keeps what was made in the cache, where that took long enough. Call it when nobody waits.
   void Keep() const;
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "replay/calls/stack_taker.h"
+#include "replay/calls/stack_snapshots.h"
 
 namespace flowback {
 
@@ -17,7 +17,7 @@ bool StackChain::Add(uint32_t share, const std::vector<uint8_t>& state, uint64_t
   return true;
 }
 
-void StackChain::Note(uint32_t share, StackTaker::Told told) {
+void StackChain::Note(uint32_t share, StackSnapshots::Told told) {
   if (told.outside || !told.guesses.empty()) noted_.push_back({share, std::move(told)});
 }
 
@@ -39,7 +39,7 @@ std::vector<uint8_t> StackChain::State(size_t number) const {
   return state;
 }
 
-std::optional<uint32_t> StackChain::NextTold(uint32_t share, const StackTaker& taker) const {
+std::optional<uint32_t> StackChain::NextTold(uint32_t share, const StackSnapshots& taker) const {
   auto noted = std::ranges::lower_bound(noted_, share, {}, &Noted::share);
   while (noted != noted_.end() && !taker.MayChange(noted->told)) ++noted;
   return noted == noted_.end() ? std::nullopt : std::optional(noted->share);

@@ -15,7 +15,7 @@
 #include "base/number_bytes.h"
 #include "flowback/base/bytes.h"
 #include "flowback/replay/thread_stack.h"
-#include "replay/calls/stack_taker.h"
+#include "replay/calls/stack_snapshots.h"
 
 namespace flowback {
 
@@ -25,7 +25,7 @@ class StackChain {
   // shares come in order.
   bool Add(uint32_t share, const std::vector<uint8_t>& state, uint64_t most);
   // Notes the share's facts, if there are any.
-  void Note(uint32_t share, StackTaker::Told told);
+  void Note(uint32_t share, StackSnapshots::Told told);
 
   bool empty() const { return states_.empty(); }
   size_t size() const { return states_.size(); }
@@ -36,7 +36,7 @@ class StackChain {
   uint32_t ShareOf(size_t number) const { return states_[number].share; }
   std::vector<uint8_t> State(size_t number) const;
   // Returns the first share from `share` on whose facts may change the taken stacks.
-  std::optional<uint32_t> NextTold(uint32_t share, const StackTaker& taker) const;
+  std::optional<uint32_t> NextTold(uint32_t share, const StackSnapshots& taker) const;
 
   void Write(NumberWriter& out) const;
   // Where the reader fails nothing of it may be used.
@@ -50,7 +50,7 @@ class StackChain {
   };
   struct Noted {
     uint32_t share = 0;
-    StackTaker::Told told;
+    StackSnapshots::Told told;
   };
 
   std::vector<Kept> states_;

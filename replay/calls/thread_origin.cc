@@ -8,7 +8,7 @@
 #include "flowback/replay/recording_clock.h"
 #include "flowback/replay/thread_stack.h"
 #include "replay/calls/exec_times.h"
-#include "replay/calls/stack_taker.h"
+#include "replay/calls/stack_snapshots.h"
 
 namespace flowback {
 namespace {
@@ -122,7 +122,7 @@ struct Family {
     const auto exec_between = [&](uint64_t begin, uint64_t end) {
       return execs.Between(begin, end);
     };
-    StackTaker taker(
+    StackSnapshots taker(
         functions, {place}, *std::move(older),
         {.exec_between = exec_between, .keep_calls = true, .machine = &recording.machine});
     if (Status played = player.Play({*parent}, taker); !played) return Fail(played.error());

@@ -6,7 +6,7 @@
 
 #include "base/number_bytes.h"
 #include "replay/calls/shadow_stack/call_stack_archive.h"
-#include "replay/calls/stack_taker.h"
+#include "replay/calls/stack_snapshots.h"
 
 namespace flowback {
 namespace {
@@ -33,7 +33,7 @@ std::vector<StackFrame> FramesOf(const std::vector<Call>& calls, uint64_t next) 
 
 }  // namespace
 
-class StackTaker::Impl final : public CallListener {
+class StackSnapshots::Impl final : public CallListener {
  public:
   Impl(FunctionFinder& functions, std::vector<StackPlace> places, ThreadOrigin origin,
        Options options)
@@ -99,7 +99,7 @@ class StackTaker::Impl final : public CallListener {
   bool Leap(const StackLeap& leap) { return StackLeaper::Leap(stack_, leap); }
   void SetLoss(const DataLoss& loss) { loss_ = loss; }
 
-  UsualMoves WantsUsual() const override { return UsualMoves::kNot; }
+  UsualCallDelivery WantsUsual() const override { return UsualCallDelivery::kNot; }
   void OnEnter(const Call& call, size_t depth) override;
   void OnExit(const Call&, size_t depth, CallExit how, uint64_t, const ExitTime&) override {
     if (depth != 0 || how == CallExit::kReturn || how == CallExit::kTailCall) return;
@@ -152,7 +152,7 @@ class StackTaker::Impl final : public CallListener {
 };
 
 // Whether a place lies in so many instructions, of which the last one executed then.
-bool StackTaker::Impl::Wants(uint64_t first, uint64_t count, uint64_t last_tsc) const {
+bool StackSnapshots::Impl::Wants(uint64_t first, uint64_t count, uint64_t last_tsc) const {
   if (taken_ == places_.size()) return false;
   const StackPlace& place = places_[taken_];
   switch (place.kind) {
@@ -166,7 +166,7 @@ bool StackTaker::Impl::Wants(uint64_t first, uint64_t count, uint64_t last_tsc) 
   return false;
 }
 
-size_t StackTaker::Impl::BeforePlace(const BlockRun& run) const {
+size_t StackSnapshots::Impl::BeforePlace(const BlockRun& run) const {
   const StackPlace& place = places_[taken_];
   if (place.kind == StackPlace::Kind::kInstruction) return place.value - stack_.instructions();
   size_t before = 0;
@@ -174,7 +174,7 @@ size_t StackTaker::Impl::BeforePlace(const BlockRun& run) const {
   return before;
 }
 
-void StackTaker::Impl::OnBlocks(const BlockBatch& batch) {
+void StackSnapshots::Impl::OnBlocks(const BlockBatch& batch) {
   if (!Wants(stack_.instructions(), batch.instructions(), batch.last_tsc())) {
     stack_.OnBlocks(batch);
     next_ = batch.next;
@@ -185,7 +185,7 @@ void StackTaker::Impl::OnBlocks(const BlockBatch& batch) {
   for (BlockRuns runs(batch); runs.Next();) OnBlock(runs.run());
 }
 
-void StackTaker::Impl::OnBlock(const BlockRun& whole) {
+void StackSnapshots::Impl::OnBlock(const BlockRun& whole) {
   BlockRun run = whole;
   while (Wants(stack_.instructions(), run.lengths.size(), run.tsc)) {
     const size_t before = BeforePlace(run);
@@ -216,14 +216,14 @@ void StackTaker::Impl::OnBlock(const BlockRun& whole) {
   if (run.tsc != 0) tsc_ = run.tsc;
 }
 
-void StackTaker::Impl::TakeBefore(uint64_t tsc) {
+void StackSnapshots::Impl::TakeBefore(uint64_t tsc) {
   while (tsc != 0 && taken_ < places_.size() && places_[taken_].kind == StackPlace::Kind::kTime &&
          tsc >= places_[taken_].value)
     TakeHere(next_);
   if (tsc != 0) tsc_ = tsc;
 }
 
-ThreadStack& StackTaker::Impl::TakeHere(uint64_t next) {
+ThreadStack& StackSnapshots::Impl::TakeHere(uint64_t next) {
   if (stack_.stopped_at() != 0 && next == next_) next = stack_.stopped_at();
   ThreadStack& stack = stacks_.emplace_back();
   stack.place = places_[taken_++];
@@ -249,7 +249,7 @@ ThreadStack& StackTaker::Impl::TakeHere(uint64_t next) {
   return stack;
 }
 
-void StackTaker::Impl::OnEnter(const Call& call, size_t depth) {
+void StackSnapshots::Impl::OnEnter(const Call& call, size_t depth) {
   if (depth != 0 || call.entry != CallEntry::kReturnedTo || call.resume != 0) return;
   told_.outside = true;
   for (Pending& pending : pending_)
@@ -258,8 +258,8 @@ void StackTaker::Impl::OnEnter(const Call& call, size_t depth) {
           {.address = call.entry_ip, .space = call.space, .is_guess = !stack_.guesses().empty()});
 }
 
-void StackTaker::Impl::OnCorrection(uint64_t guess, uint64_t next, uint32_t stack,
-                                    const LeftStack& right) {
+void StackSnapshots::Impl::OnCorrection(uint64_t guess, uint64_t next, uint32_t stack,
+                                        const LeftStack& right) {
   NoteOf(guess);
   for (Pending& pending : pending_) {
     const auto found = std::ranges::find(pending.guesses, guess, &StackGuess::number);
@@ -284,13 +284,13 @@ void StackTaker::Impl::OnCorrection(uint64_t guess, uint64_t next, uint32_t stac
   }
 }
 
-void StackTaker::Impl::OnCertain(uint64_t guess) {
+void StackSnapshots::Impl::OnCertain(uint64_t guess) {
   NoteOf(guess);
   for (Pending& pending : pending_)
     std::erase_if(pending.guesses, [&](const StackGuess& each) { return each.number == guess; });
 }
 
-void StackTaker::Impl::OnInherited(const std::vector<Call>& calls, uint64_t address) {
+void StackSnapshots::Impl::OnInherited(const std::vector<Call>& calls, uint64_t address) {
   std::vector<StackFrame> frames = FramesOf(calls, address);
   if (!frames.empty()) frames.front().is_exact = false;
   outside_ = origin_.inherited.outside;
@@ -302,7 +302,7 @@ void StackTaker::Impl::OnInherited(const std::vector<Call>& calls, uint64_t addr
   }
 }
 
-void StackTaker::Impl::Show(Pending& pending) {
+void StackSnapshots::Impl::Show(Pending& pending) {
   ThreadStack& stack = stacks_[pending.index];
   stack.frames = FramesOf(pending.calls, pending.next);
   if (!pending.guesses.empty())
@@ -313,13 +313,13 @@ void StackTaker::Impl::Show(Pending& pending) {
 }
 
 // From here on nothing is found out about what was before.
-void StackTaker::Impl::Settle() {
+void StackSnapshots::Impl::Settle() {
   told_.outside = true;
   for (Pending& pending : pending_) Show(pending);
   pending_.clear();
 }
 
-bool StackTaker::Impl::MayChange(const Told& told) const {
+bool StackSnapshots::Impl::MayChange(const Told& told) const {
   return std::ranges::any_of(pending_, [&](const Pending& pending) {
     return told.outside || std::ranges::any_of(pending.guesses, [&](const StackGuess& guess) {
              return std::ranges::find(told.guesses, guess.number) != told.guesses.end();
@@ -328,7 +328,7 @@ bool StackTaker::Impl::MayChange(const Told& told) const {
 }
 
 // The stacks, what else there is, and the size of that.
-std::vector<uint8_t> StackTaker::Impl::ToBytes(const SpaceNames& spaces) const {
+std::vector<uint8_t> StackSnapshots::Impl::ToBytes(const SpaceNames& spaces) const {
   std::vector<uint8_t> bytes = CallStackArchive::ToBytes(stack_, spaces);
   if (bytes.empty()) return bytes;
   NumberWriter out;
@@ -343,7 +343,7 @@ std::vector<uint8_t> StackTaker::Impl::ToBytes(const SpaceNames& spaces) const {
   return bytes;
 }
 
-bool StackTaker::Impl::FromBytes(Bytes bytes, const SpaceNames& spaces) {
+bool StackSnapshots::Impl::FromBytes(Bytes bytes, const SpaceNames& spaces) {
   const Bytes stack = StackPart(bytes);
   if (stack.empty()) return false;
   const Bytes own = bytes.subspan(stack.size(), bytes.size() - stack.size() - 1);
@@ -362,45 +362,45 @@ bool StackTaker::Impl::FromBytes(Bytes bytes, const SpaceNames& spaces) {
   return true;
 }
 
-StackTaker::StackTaker(FunctionFinder& functions, std::vector<StackPlace> places,
-                       ThreadOrigin origin, Options options)
+StackSnapshots::StackSnapshots(FunctionFinder& functions, std::vector<StackPlace> places,
+                               ThreadOrigin origin, Options options)
     : impl_(std::make_unique<Impl>(functions, std::move(places), std::move(origin),
                                    std::move(options))) {}
-StackTaker::~StackTaker() = default;
+StackSnapshots::~StackSnapshots() = default;
 
-void StackTaker::OnThreadEnd(const ThreadFlow&, size_t) { impl_->End(); }
-void StackTaker::OnBlock(const BlockRun& run) { impl_->OnBlock(run); }
-void StackTaker::OnBlocks(const BlockBatch& batch) { impl_->OnBlocks(batch); }
-void StackTaker::OnEvent(const TraceEvent& event) { impl_->OnEvent(event); }
-void StackTaker::OnLoss(const DataLoss& loss) { impl_->OnLoss(loss); }
-void StackTaker::OnUnknown(const UnknownFlow& unknown) { impl_->OnUnknown(unknown); }
-bool StackTaker::Done() const { return impl_->Done(); }
-std::vector<ThreadStack> StackTaker::Take() { return impl_->Take(); }
-bool StackTaker::TookAll() const { return impl_->TookAll(); }
-StackTaker::Told StackTaker::TakeTold() { return impl_->TakeTold(); }
-bool StackTaker::MayChange(const Told& told) const { return impl_->MayChange(told); }
-std::vector<uint8_t> StackTaker::ToBytes(const SpaceNames& spaces) const {
+void StackSnapshots::OnThreadEnd(const ThreadFlow&, size_t) { impl_->End(); }
+void StackSnapshots::OnBlock(const BlockRun& run) { impl_->OnBlock(run); }
+void StackSnapshots::OnBlocks(const BlockBatch& batch) { impl_->OnBlocks(batch); }
+void StackSnapshots::OnEvent(const TraceEvent& event) { impl_->OnEvent(event); }
+void StackSnapshots::OnLoss(const DataLoss& loss) { impl_->OnLoss(loss); }
+void StackSnapshots::OnUnknown(const UnknownFlow& unknown) { impl_->OnUnknown(unknown); }
+bool StackSnapshots::Done() const { return impl_->Done(); }
+std::vector<ThreadStack> StackSnapshots::Take() { return impl_->Take(); }
+bool StackSnapshots::TookAll() const { return impl_->TookAll(); }
+StackSnapshots::Told StackSnapshots::TakeTold() { return impl_->TakeTold(); }
+bool StackSnapshots::MayChange(const Told& told) const { return impl_->MayChange(told); }
+std::vector<uint8_t> StackSnapshots::ToBytes(const SpaceNames& spaces) const {
   return impl_->ToBytes(spaces);
 }
-bool StackTaker::FromBytes(Bytes bytes, const SpaceNames& spaces) {
+bool StackSnapshots::FromBytes(Bytes bytes, const SpaceNames& spaces) {
   return impl_->FromBytes(bytes, spaces);
 }
-Bytes StackTaker::StackPart(Bytes bytes) {
+Bytes StackSnapshots::StackPart(Bytes bytes) {
   if (bytes.empty() || bytes.back() >= bytes.size()) return {};
   return bytes.first(bytes.size() - bytes.back() - 1);
 }
-bool StackTaker::IsBehindLoss() const { return impl_->IsBehindLoss(); }
-uint64_t StackTaker::tsc() const { return impl_->tsc(); }
-const std::vector<Call>& StackTaker::calls() const { return impl_->calls(); }
-uint64_t StackTaker::next() const { return impl_->next(); }
-bool StackTaker::MayLeap() const { return impl_->MayLeap(); }
-size_t StackTaker::NoLeapBelow() const { return impl_->NoLeapBelow(); }
-bool StackTaker::Leap(const StackLeap& leap) { return impl_->Leap(leap); }
-bool StackTaker::Keep(const SpaceNames& spaces) {
+bool StackSnapshots::IsBehindLoss() const { return impl_->IsBehindLoss(); }
+uint64_t StackSnapshots::tsc() const { return impl_->tsc(); }
+const std::vector<Call>& StackSnapshots::calls() const { return impl_->calls(); }
+uint64_t StackSnapshots::next() const { return impl_->next(); }
+bool StackSnapshots::MayLeap() const { return impl_->MayLeap(); }
+size_t StackSnapshots::NoLeapBelow() const { return impl_->NoLeapBelow(); }
+bool StackSnapshots::Leap(const StackLeap& leap) { return impl_->Leap(leap); }
+bool StackSnapshots::Keep(const SpaceNames& spaces) {
   kept_ = ToBytes(spaces);
   return !kept_.empty();
 }
-void StackTaker::GoBack(const SpaceNames& spaces) { FromBytes(kept_, spaces); }
-void StackTaker::SetLoss(const DataLoss& loss) { impl_->SetLoss(loss); }
+void StackSnapshots::GoBack(const SpaceNames& spaces) { FromBytes(kept_, spaces); }
+void StackSnapshots::SetLoss(const DataLoss& loss) { impl_->SetLoss(loss); }
 
 }  // namespace flowback

@@ -156,7 +156,8 @@ FlowSource FlowInSpan::Source() {
                       decoder = MakeSpanDecoder(*std::move(decoder), needs_, clock_, found_);
                     return decoder;
                   }};
-  if (!ranges_.empty()) flow.reaches = [this](const FlowPiece& piece) { return Reaches(piece); };
+  if (!ranges_.empty())
+    flow.piece_filter = [this](const FlowPiece& piece) { return Reaches(piece); };
   return flow;
 }
 

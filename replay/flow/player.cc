@@ -344,7 +344,7 @@ Status Player::Impl::MakeDecoders(const std::vector<StayJob>& jobs) {
 // Any thread.
 Status Player::Impl::Decode(const FlowPiece& piece, Decoder& decoder,
                             ExecutionConsumer& consumer) const {
-  if (options_.reaches && !options_.reaches(piece)) return {};
+  if (options_.piece_filter && !options_.piece_filter(piece)) return {};
   const DecodeInput& input = input_of_(*piece.stream);
   if (!IsWholeStream(piece)) return DecodePiece(piece, input, source_, decoder, consumer);
   const Result<ByteAccount> account = decoder.Decode(input, consumer);
@@ -356,7 +356,7 @@ Status Player::Impl::Decode(const FlowPiece& piece, Decoder& decoder,
 namespace {
 
 PlayOptions WithPart(const FlowSource& flow, PlayOptions options) {
-  options.reaches = flow.reaches;
+  options.piece_filter = flow.piece_filter;
   return options;
 }
 

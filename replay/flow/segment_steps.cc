@@ -24,7 +24,7 @@ SegmentSteps StepMarks::Take() {
   SegmentSteps steps{
       .known = true, .addresses = std::exchange(addresses_, false), .tables = {}, .runs = {}};
   for (auto& [table, marks] : tables_) {
-    SegmentSteps::OfTable of{.table = table, .ways = {}};
+    SegmentSteps::PerTable of{.table = table, .ways = {}};
     for (size_t block = 0; block < marks.size(); ++block) {
       if (marks[block] == 0) continue;
       const size_t word = block / SegmentSteps::kWaysOfWord;
@@ -39,7 +39,7 @@ SegmentSteps StepMarks::Take() {
   steps.runs.assign(run_numbers_.begin(), repeated.begin());
   run_numbers_.clear();
   size_t words = steps.runs.size();
-  for (const SegmentSteps::OfTable& of : steps.tables) words += of.ways.size();
+  for (const SegmentSteps::PerTable& of : steps.tables) words += of.ways.size();
   if (words > room_) return {};
   room_ -= words;
   return steps;

@@ -37,7 +37,7 @@ class ToldRuns {
 
 // What executed in a segment. It may name more than that.
 struct SegmentSteps {
-  struct OfTable {
+  struct PerTable {
     const BlockTable* table = nullptr;
     std::vector<uint64_t> ways;  // kWaysOfWord blocks in each: step_way bits, added up
 
@@ -50,7 +50,7 @@ struct SegmentSteps {
 
   bool known = false;      // false: nobody asked, or there was no room
   bool addresses = false;  // it has EventKind::kLockAddress
-  std::vector<OfTable> tables;
+  std::vector<PerTable> tables;
   std::vector<uint32_t> runs;  // in ToldRuns; in order
 };
 

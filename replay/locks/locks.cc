@@ -272,7 +272,7 @@ void LockFinder::TellLoops(const WaitLoops& loops, const WaitTotals& totals) {
 
 // Whether an index covers the flows' whole flow, as Player does.
 bool AreIndexed(const FlowSource& source, const std::vector<const ThreadFlow*>& flows) {
-  if (source.reaches) return false;
+  if (source.piece_filter) return false;
   for (const ThreadFlow* flow : flows)
     for (const FlowPiece& piece : flow->pieces) {
       const DecodeInput& input = source.inputs.For(*piece.stream);

@@ -58,7 +58,7 @@ LoopBlock& PassiveSteps::BlockOf(const BlockTable* table, uint32_t number) {
 // null for runs.
 template <class Visit>
 bool PassiveSteps::ForEachWord(const SegmentSteps& steps, Visit visit) {
-  for (const SegmentSteps::OfTable& of : steps.tables) {
+  for (const SegmentSteps::PerTable& of : steps.tables) {
     Known& known = tables_[of.table];
     Grow(known, of.ways.size());
     for (size_t word = 0; word < of.ways.size(); ++word)
@@ -146,7 +146,7 @@ bool PassiveSteps::NeedsCalls(const SegmentSteps& steps) const {
     return word < known.calls.size() && (known.calls[word] & ways) != 0;
   };
   if (!steps.known || steps.addresses) return true;
-  for (const SegmentSteps::OfTable& of : steps.tables) {
+  for (const SegmentSteps::PerTable& of : steps.tables) {
     const auto known = tables_.find(of.table);
     if (known == tables_.end()) return true;
     for (size_t word = 0; word < of.ways.size(); ++word)

@@ -44,7 +44,7 @@ class PassiveSteps {
   // Calls `visit(space, first, last)` for each block of it: addresses of instructions.
   template <class Visit>
   void ForEachBlock(const SegmentSteps& steps, Visit visit) const {
-    for (const SegmentSteps::OfTable& of : steps.tables)
+    for (const SegmentSteps::PerTable& of : steps.tables)
       for (uint32_t block = 0; block < of.ways.size() * kWaysOfWord; ++block)
         if (of.Of(block) != 0)
           visit(&of.table->space(), (*of.table)[block].address, (*of.table)[block].LastAddress());

@@ -7,7 +7,7 @@
 
 #include "replay/calls/exec_times.h"
 #include "replay/calls/kept_stacks.h"
-#include "replay/calls/stack_taker.h"
+#include "replay/calls/stack_snapshots.h"
 #include "replay/session/has_trace.h"
 #include "replay/timeline/kept_timeline.h"
 

@@ -8,7 +8,7 @@
 #include "replay/account/laws.h"
 #include "replay/calls/exec_times.h"
 #include "replay/calls/shadow_stack/stack_judge.h"
-#include "replay/calls/stack_taker.h"
+#include "replay/calls/stack_snapshots.h"
 #include "replay/flow/flow_in_span.h"
 #include "replay/session/session_impl.h"
 
@@ -148,8 +148,8 @@ Result<ThreadStack> Session::StackAt(const StreamOwner& thread, const StackPlace
   Player player = impl_->NewPlayer(Flow());
   Result<ThreadOrigin> origin = OriginOf(thread, all, recording(), functions(), player);
   if (!origin) return Fail(origin.error());
-  StackTaker taker(functions(), {place}, *std::move(origin),
-                   {.exec_between = exec_between, .machine = &recording().machine});
+  StackSnapshots taker(functions(), {place}, *std::move(origin),
+                       {.exec_between = exec_between, .machine = &recording().machine});
   if (Status played = player.Play({&thread}, taker); !played) return Fail(played.error());
   return std::move(taker.Take().front());
 }

@@ -41,7 +41,7 @@ class CallRelay final : public CallListener {
   // As ThreadTimeline has it.
   uint64_t other_stacks() const { return other_stacks_; }
 
-  UsualMoves WantsUsual() const override { return UsualMoves::kTogether; }
+  UsualCallDelivery WantsUsual() const override { return UsualCallDelivery::kTogether; }
   void OnUsual(std::span<const UsualMove> moves, const AddressSpace* space) override;
   void OnEnter(const Call& call, size_t depth) override;
   void OnExit(const Call& call, size_t depth, CallExit how, uint64_t instructions,

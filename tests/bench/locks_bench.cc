@@ -20,7 +20,7 @@ using namespace flowback;
 
 class NobodyListens final : public CallListener {
  public:
-  UsualMoves WantsUsual() const override { return UsualMoves::kNot; }
+  UsualCallDelivery WantsUsual() const override { return UsualCallDelivery::kNot; }
   void OnEnter(const Call&, size_t) override {}
   void OnExit(const Call&, size_t, CallExit, uint64_t, const ExitTime&) override {}
   void OnGap(const UntracedGap&, size_t) override {}

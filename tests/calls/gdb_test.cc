@@ -17,7 +17,7 @@
 #include "flowback/replay/player.h"
 #include "flowback/replay/symbolizer.h"
 #include "flowback/replay/thread_stack.h"
-#include "replay/calls/stack_taker.h"
+#include "replay/calls/stack_snapshots.h"
 #include "tests/cli/run_program.h"
 #include "tests/support/host.h"
 
@@ -151,7 +151,7 @@ void AgainstGdb::Compare() {
     places.push_back({.kind = StackPlace::Kind::kInstruction, .value = moment.number});
   Result<ThreadOrigin> origin = OriginOf(flows[0], {&flows[0]}, *recording, functions, player);
   ASSERT_TRUE(origin);
-  StackTaker taker(functions, places, *std::move(origin), {});
+  StackSnapshots taker(functions, places, *std::move(origin), {});
   ASSERT_TRUE(player.Play({&flows[0]}, taker));
   const std::vector<ThreadStack> stacks = taker.Take();
   const std::vector<std::string> told = AskGdb(moments, addresses.all);

@@ -19,7 +19,7 @@
 #include "flowback/replay/symbolizer.h"
 #include "flowback/replay/thread_stack.h"
 #include "replay/calls/exec_times.h"
-#include "replay/calls/stack_taker.h"
+#include "replay/calls/stack_snapshots.h"
 #include "tests/calls/stacks_anywhere.h"
 #include "tests/cli/run_program.h"
 #include "tests/record/emulated.h"
@@ -120,7 +120,8 @@ void ExpectSame(const Stack& told, const ThreadStack& found, bool with_guesses,
 // A taker's flow with some of it left out: from an instruction on, until another one.
 class Cut final : public PlayConsumer {
  public:
-  Cut(StackTaker& taker, uint64_t begin, uint64_t end) : taker_(taker), begin_(begin), end_(end) {}
+  Cut(StackSnapshots& taker, uint64_t begin, uint64_t end)
+      : taker_(taker), begin_(begin), end_(end) {}
   void OnBlock(const BlockRun& run) override {
     const uint64_t at = instructions_;
     instructions_ += run.lengths.size();
@@ -142,7 +143,7 @@ class Cut final : public PlayConsumer {
   uint64_t left_out = 0;
 
  private:
-  StackTaker& taker_;
+  StackSnapshots& taker_;
   uint64_t begin_;
   uint64_t end_;
   uint64_t instructions_ = 0;
@@ -193,7 +194,7 @@ void OwnStacks::Compare(const std::string& file, const Told& told) {
     ASSERT_TRUE(origin);
     // A program that becomes another copy of itself has the same code at the same places.
     const ExecTimes execs(*recording, clock, flow.pid);
-    StackTaker taker(
+    StackSnapshots taker(
         functions, finder.places, *std::move(origin),
         {.exec_between = [&](uint64_t begin, uint64_t end) { return execs.Between(begin, end); }});
     ASSERT_TRUE(player.Play({&flow}, taker));
@@ -228,13 +229,13 @@ void OwnStacks::CompareCut(const ThreadFlow& flow, Player& player, FunctionFinde
                            uint64_t begin, uint64_t end) {
   // Where the blocks lie the cut is not known before: places behind it are counted from its end.
   std::vector<StackPlace> behind;
-  StackTaker probe(functions, {}, {}, {});
+  StackSnapshots probe(functions, {}, {}, {});
   Cut counted(probe, begin, end);
   ASSERT_TRUE(player.Play({&flow}, counted));
   for (const StackPlace& place : places)
     if (place.value >= end + 100)
       behind.push_back({.kind = place.kind, .value = place.value - counted.left_out});
-  StackTaker taker(functions, behind, {}, {});
+  StackSnapshots taker(functions, behind, {}, {});
   Cut cut(taker, begin, end);
   ASSERT_TRUE(player.Play({&flow}, cut));
   const std::vector<ThreadStack> stacks = taker.Take();

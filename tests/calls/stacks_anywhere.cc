@@ -18,7 +18,7 @@
 #include "replay/calls/exec_times.h"
 #include "replay/calls/kept_stacks.h"
 #include "replay/calls/shadow_stack/stack_judge.h"
-#include "replay/calls/stack_taker.h"
+#include "replay/calls/stack_snapshots.h"
 #include "tests/support/random.h"
 
 namespace flowback::calls_test {
@@ -95,7 +95,7 @@ std::vector<StackPlace> PlacesOf(const IndexedThread& thread, Kind kind, size_t 
 // From its begin. A player decodes each stay of a shared stream from the sync point before it; its
 // times may differ from the index's by what is estimated. So there it is the index's flow.
 void Play(const ThreadFlow& flow, const IndexedThread& thread, FlowIndex& index, Player& player,
-          StackTaker& taker) {
+          StackSnapshots& taker) {
   if (std::ranges::all_of(flow.pieces, IsWholeStream)) {
     EXPECT_TRUE(player.Play({&flow}, taker));
     return;
@@ -136,7 +136,7 @@ AnywhereSums ExpectStacksAnywhere(const Recording& recording, const StreamInputs
     EXPECT_TRUE(origin);
     if (!origin) continue;
     const ExecTimes execs(recording, clock, flows[i].pid);
-    const StackTaker::Options how{
+    const StackSnapshots::Options how{
         .exec_between = [&](uint64_t begin, uint64_t end) { return execs.Between(begin, end); },
         .keep_calls = true};
     stacks.Make(i, *origin, how);
@@ -147,7 +147,7 @@ AnywhereSums ExpectStacksAnywhere(const Recording& recording, const StreamInputs
       std::vector<StackPlace> places = {{.kind = Kind::kEnd}};
       if (kind != Kind::kEnd) places = PlacesOf(thread, kind, options.places);
       for (const StackPlace& place : places) {
-        StackTaker taker(functions, {place}, *origin, how);
+        StackSnapshots taker(functions, {place}, *origin, how);
         Play(flows[i], thread, *index, player, taker);
         const ThreadStack played = taker.Take().at(0);
         const ThreadStack kept = stacks.At(i, place, how);

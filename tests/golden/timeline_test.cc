@@ -203,14 +203,15 @@ TEST_P(TimelineTest, KeepsTheLawOnDamage) {
 // A CallStack's output, in lines.
 class CallNotes final : public CallListener, public PlayConsumer {
  public:
-  CallNotes(FunctionFinder& finder, UsualMoves wants) : wants_(wants), stack_(finder, *this) {}
+  CallNotes(FunctionFinder& finder, UsualCallDelivery wants)
+      : wants_(wants), stack_(finder, *this) {}
   void OnBlocks(const BlockBatch& batch) override { stack_.OnBlocks(batch); }
   void OnBlock(const BlockRun& run) override { stack_.OnBlock(run); }
   void OnEvent(const TraceEvent& event) override { stack_.OnEvent(event); }
   void OnLoss(const DataLoss& loss) override { stack_.OnLoss(loss); }
   void OnThreadEnd(const ThreadFlow&, size_t) override { stack_.Finish(); }
 
-  UsualMoves WantsUsual() const override { return wants_; }
+  UsualCallDelivery WantsUsual() const override { return wants_; }
   void OnUsual(std::span<const UsualMove> moves, const AddressSpace* space) override {
     usual += moves.size();
     for (const UsualMove& move : moves)
@@ -243,16 +244,16 @@ class CallNotes final : public CallListener, public PlayConsumer {
   void Note(const std::array<uint64_t, 8>& note) {
     if (notes.size() < 1'000'000) notes.push_back(note);
   }
-  const UsualMoves wants_;
+  const UsualCallDelivery wants_;
   CallStack stack_;
 };
 
 TEST_P(TimelineTest, UsualCallsAreToldAsTheyWereOneByOne) {
   ASSERT_NO_FATAL_FAILURE(Open());
   Player player(opened_->sources->flow, {});
-  CallNotes each(*opened_->functions, UsualMoves::kEach);
+  CallNotes each(*opened_->functions, UsualCallDelivery::kEach);
   ASSERT_TRUE(player.Play(opened_->played, each));
-  CallNotes together(*opened_->functions, UsualMoves::kTogether);
+  CallNotes together(*opened_->functions, UsualCallDelivery::kTogether);
   ASSERT_TRUE(player.Play(opened_->played, together));
   EXPECT_EQ(each.usual, 0u);
   EXPECT_EQ(together.notes, each.notes);

@@ -63,7 +63,7 @@ FlowSummary CountingSink::Summary() && {
   FlowSummary summary;
   for (const FlowPart& part : parts_) summary.Append(part.totals);
   summary.parts = std::move(parts_);
-  summary.effort = std::make_shared<const DecodeEffort>(effort_);
+  summary.effort = std::make_shared<const DecodeStatistics>(effort_);
   return summary;
 }
 

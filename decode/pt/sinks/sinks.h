@@ -87,7 +87,7 @@ class CountingSink : public SinkDefaults<CountingSink> {
   // others, and by how many a use of a path stands for more or fewer packets than the path has.
   void Fast(int64_t packets) { effort_.fast += static_cast<uint64_t>(packets); }
   void Slow(SlowPacket reason, uint64_t packets = 1) { effort_.Of(reason) += packets; }
-  const DecodeEffort& effort() const { return effort_; }
+  const DecodeStatistics& effort() const { return effort_; }
   // The first `count` instructions of a block that was left in its middle.
   void Part(const BlockGraph& graph, uint32_t id, unsigned count, const Moment&) {
     const NodeInfo& info = graph.info(id);
@@ -129,7 +129,7 @@ class CountingSink : public SinkDefaults<CountingSink> {
 
   uint64_t retired_before_ = 0;
   std::vector<FlowPart> parts_;
-  DecodeEffort effort_;
+  DecodeStatistics effort_;
 };
 
 // Hands every block to a receiver by itself: to an ExecutionConsumer, or to the TimeEstimator that

@@ -22,7 +22,7 @@
 
 namespace flowback {
 
-struct DecodeEffort;  // decode/effort.h
+struct DecodeStatistics;  // decode/effort.h
 
 // After an error: at the first packet that gives a full state, or at the next sync point as libipt
 // does.
@@ -105,7 +105,7 @@ struct FlowPart {
 // Totals of one stream, and of its parts in order; those of the parts add up to the stream's.
 struct FlowSummary : FlowTotals {
   std::vector<FlowPart> parts;
-  std::shared_ptr<const DecodeEffort> effort;  // null: the decoder does not count it
+  std::shared_ptr<const DecodeStatistics> effort;  // null: the decoder does not count it
 };
 
 // The account of one pass, for law 1, in the source's unit (TraceUnit): bytes of most.

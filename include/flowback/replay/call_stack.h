@@ -128,7 +128,7 @@ struct UsualMove {
 };
 
 // How usual calls and returns, which are very many, are delivered.
-enum class UsualMoves : uint8_t {
+enum class UsualCallDelivery : uint8_t {
   kEach,      // by OnEnter and OnExit, as all others
   kTogether,  // by OnUsual
   kNot,
@@ -138,7 +138,7 @@ class CallListener {
  public:
   virtual ~CallListener() = default;
   // The same at all times.
-  virtual UsualMoves WantsUsual() const { return UsualMoves::kEach; }
+  virtual UsualCallDelivery WantsUsual() const { return UsualCallDelivery::kEach; }
   // Moves in their order, all of them in `space`: earlier deliveries lie before them.
   virtual void OnUsual(std::span<const UsualMove> /*moves*/, const AddressSpace* /*space*/) {}
   // `depth` counts from 0, the outermost call known of the stack that the thread is on.

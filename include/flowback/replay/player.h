@@ -66,7 +66,7 @@ struct PlayOptions {
   // Enables absences; must outlive the player.
   const RecordingClock* clock = nullptr;
   // Which stays are decoded at all; the others begin and end only. Empty: all.
-  std::function<bool(const FlowPiece& stay)> reaches{};
+  std::function<bool(const FlowPiece& stay)> piece_filter{};
   // Looks at the byte account of each stream that was decoded from its begin to its end in one
   // piece. Empty: nobody does.
   std::function<Status(const ByteAccount& account, const Stream& stream)> check{};
@@ -84,7 +84,7 @@ class Player {
 
   // `inputs` must outlive it.
   Player(const StreamInputs& inputs, MakeDecoder make_decoder, PlayOptions options);
-  // As above. FlowSource::reaches takes the place of PlayOptions::reaches.
+  // As above. FlowSource::piece_filter takes the place of PlayOptions::piece_filter.
   Player(const FlowSource& flow, PlayOptions options);
   // The same, of streams of any making. `source` must outlive it.
   Player(InputOf input_of, const TraceSource& source, MakeDecoder make_decoder,

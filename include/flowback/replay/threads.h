@@ -72,7 +72,7 @@ struct FlowSource {
   // Makes a decoder for each thread that decodes. Any thread may call it.
   std::function<Result<std::unique_ptr<Decoder>>()> make_decoder;
   // Returns whether a piece is decoded at all. Any thread may call it. Empty: every piece is.
-  std::function<bool(const FlowPiece& piece)> reaches{};
+  std::function<bool(const FlowPiece& piece)> piece_filter{};
 };
 
 // An entry of a listing: a thread with its pieces of streams, or a stream. A whole stream is one

@@ -69,7 +69,7 @@ StackUse BlockUses::Of(const BlockRun& run) {
   return answer.use;
 }
 
-BlockUses::OfBlocks BlockUses::OfTable(const BlockTable& table) {
+BlockUses::TableUses BlockUses::InTable(const BlockTable& table) {
   if (table_ != &table) {
     table_ = &table;
     of_table_ = &tables_[&table];

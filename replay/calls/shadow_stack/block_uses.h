@@ -37,7 +37,7 @@ class BlockUses {
     bool Holds(uint64_t address) const { return address >= begin && address < end; }
   };
   // The uses of the table's blocks; valid until the next call.
-  struct OfBlocks {
+  struct TableUses {
     StackUse* uses = nullptr;  // by number; where the flags are kNotLooked, Look must be asked
     // By step: its instructions, where it is known that a call stack has nothing but these to count
     // of it; else BlockRuns::kNoCount.
@@ -47,7 +47,7 @@ class BlockUses {
     Within* jumps = nullptr;   // by number, of blocks with Way::kJump
   };
   static constexpr uint8_t kNotLooked = 0xff;
-  OfBlocks OfTable(const BlockTable& table);
+  TableUses InTable(const BlockTable& table);
   static StackUse Look(const BlockTable& table, const CodeBlock& block);
   // The addresses that the run takes and that lie near it, where code of its own function may be.
   // Valid until the next call.

@@ -99,18 +99,18 @@ class CallStack::Impl {
   bool CanCount() const { return !stop_.active && !stacks_.calls().empty(); }
   void CountOnly(uint64_t instructions);
   bool StaysInPiece(const BlockRuns& runs, const AddressSpace* space);
-  void LearnPlain(const BlockRuns& runs, const BlockUses::OfBlocks& known);
-  void LearnWay(const BlockRuns& runs, StackUse use, const BlockUses::OfBlocks& known);
-  void LearnCall(const BlockRuns& runs, const BlockUses::OfBlocks& known);
-  void LearnStub(const BlockRuns& runs, const BlockUses::OfBlocks& known);
-  void FollowUsual(BlockRuns& runs, const BlockUses::OfBlocks& known);
-  bool FollowWay(BlockRuns& runs, const BlockUses::OfBlocks& known);
+  void LearnPlain(const BlockRuns& runs, const BlockUses::TableUses& known);
+  void LearnWay(const BlockRuns& runs, StackUse use, const BlockUses::TableUses& known);
+  void LearnCall(const BlockRuns& runs, const BlockUses::TableUses& known);
+  void LearnStub(const BlockRuns& runs, const BlockUses::TableUses& known);
+  void FollowUsual(BlockRuns& runs, const BlockUses::TableUses& known);
+  bool FollowWay(BlockRuns& runs, const BlockUses::TableUses& known);
   bool CallsUsually(BlockRuns& runs, const BlockUses::Entry& entry);
   void PushUsual(BlockRuns& runs, uint64_t target, uint64_t function);
   void TellEntered();
-  bool CallsThroughStub(BlockRuns& runs, const BlockUses::OfBlocks& known);
+  bool CallsThroughStub(BlockRuns& runs, const BlockUses::TableUses& known);
   bool ReturnsUsually(BlockRuns& runs);
-  bool JumpsWithin(BlockRuns& runs, const BlockUses::OfBlocks& known);
+  bool JumpsWithin(BlockRuns& runs, const BlockUses::TableUses& known);
   void AddMove(bool enters, CallEntry entry, uint64_t entry_ip, uint64_t value);
   void TellMoves();
   void PassNext(BlockRuns& runs, uint16_t instructions);
@@ -165,8 +165,8 @@ class CallStack::Impl {
   std::vector<uint64_t> stops_in_;
   std::vector<Call> inherited_;
   CallListener& listener_;
-  const UsualMoves wants_usual_;
-  std::vector<UsualMove> moves_;  // not handed on yet, with UsualMoves::kTogether
+  const UsualCallDelivery wants_usual_;
+  std::vector<UsualMove> moves_;  // not handed on yet, with UsualCallDelivery::kTogether
   StackSet stacks_;
   BlockUses uses_;
   Stop stop_;

@@ -27,7 +27,7 @@ constexpr size_t kMovesTogether = 256;
 
 // The last block of a batch sets the time of what comes next.
 void CallStack::Impl::OnBlocks(const BlockBatch& batch) {
-  const BlockUses::OfBlocks known = uses_.OfTable(*batch.table);
+  const BlockUses::TableUses known = uses_.InTable(*batch.table);
   const AddressSpace* const space = &batch.table->space();
   BlockRuns runs(batch);
   do {
@@ -96,11 +96,13 @@ void CallStack::Impl::TellMoves() {
   const CodeBlock& block = runs.table()[runs.next_step().number()];
   PassNext(runs, block.count);
   stacks_.PushUsual(target, block.LastAddress(), block.address + block.size, function, space_);
-  if (wants_usual_ == UsualMoves::kTogether) AddMove(true, CallEntry::kCall, target, function);
+  if (wants_usual_ == UsualCallDelivery::kTogether)
+    AddMove(true, CallEntry::kCall, target, function);
 }
 
 [[gnu::always_inline]] inline void CallStack::Impl::TellEntered() {
-  if (wants_usual_ == UsualMoves::kEach) listener_.OnEnter(calls().back(), calls().size() - 1);
+  if (wants_usual_ == UsualCallDelivery::kEach)
+    listener_.OnEnter(calls().back(), calls().size() - 1);
 }
 
 [[gnu::always_inline]] inline bool CallStack::Impl::CallsUsually(BlockRuns& runs,
@@ -116,7 +118,7 @@ void CallStack::Impl::TellMoves() {
 
 // A call of a stub which jumps on to the function itself: both are one call.
 [[gnu::always_inline]] inline bool CallStack::Impl::CallsThroughStub(
-    BlockRuns& runs, const BlockUses::OfBlocks& known) {
+    BlockRuns& runs, const BlockUses::TableUses& known) {
   if (!runs.HasThree() || !stacks_.HasRoom() ||
       known.ways[runs.second_step().value] != BlockUses::Way::kStubJump)
     return false;
@@ -133,7 +135,7 @@ void CallStack::Impl::TellMoves() {
 }
 
 [[gnu::always_inline]] inline bool CallStack::Impl::JumpsWithin(BlockRuns& runs,
-                                                                const BlockUses::OfBlocks& known) {
+                                                                const BlockUses::TableUses& known) {
   const BlockTable& table = runs.table();
   const uint32_t number = runs.next_step().number();
   if (!known.jumps[number].Holds(table[runs.second_step().number()].address)) return false;
@@ -149,18 +151,18 @@ void CallStack::Impl::TellMoves() {
       (top.stack_use & kOfItsCall) != 0 || stacks_.HasGuess())
     return false;
   PassNext(runs, table[runs.next_step().number()].count);
-  if (wants_usual_ == UsualMoves::kEach) {
+  if (wants_usual_ == UsualCallDelivery::kEach) {
     stacks_.Pop(CallExit::kReturn);
   } else {
     const CallEntry entry = top.entry;
     const uint64_t instructions = stacks_.PopUsual();
-    if (wants_usual_ == UsualMoves::kTogether) AddMove(false, entry, 0, instructions);
+    if (wants_usual_ == UsualCallDelivery::kTogether) AddMove(false, entry, 0, instructions);
   }
   return CanCount();
 }
 
 // Up to a step that may be anything else, or the last one. REQUIRES: CanCount.
-void CallStack::Impl::FollowUsual(BlockRuns& runs, const BlockUses::OfBlocks& known) {
+void CallStack::Impl::FollowUsual(BlockRuns& runs, const BlockUses::TableUses& known) {
   space_ = &runs.table().space();
   for (;;) {
     CountOnly(runs.PassOver(known.plain));
@@ -171,7 +173,7 @@ void CallStack::Impl::FollowUsual(BlockRuns& runs, const BlockUses::OfBlocks& kn
 
 // Returns whether the next step was passed over.
 [[gnu::always_inline]] inline bool CallStack::Impl::FollowWay(BlockRuns& runs,
-                                                              const BlockUses::OfBlocks& known) {
+                                                              const BlockUses::TableUses& known) {
   switch (known.ways[runs.next_step().value]) {
     case BlockUses::Way::kCall: {
       const BlockUses::Entry& entry = known.entries[runs.second_step().number()];
@@ -189,7 +191,7 @@ void CallStack::Impl::FollowUsual(BlockRuns& runs, const BlockUses::OfBlocks& kn
 }
 
 // An indirect jump may lead elsewhere the next time.
-void CallStack::Impl::LearnPlain(const BlockRuns& runs, const BlockUses::OfBlocks& known) {
+void CallStack::Impl::LearnPlain(const BlockRuns& runs, const BlockUses::TableUses& known) {
   if (!runs.taken() || runs.block().last != InstructionClass::kIndirectJump) {
     known.plain[runs.step().value] = runs.block().count;
     return;
@@ -201,7 +203,7 @@ void CallStack::Impl::LearnPlain(const BlockRuns& runs, const BlockUses::OfBlock
 
 // Learns the facts about usual blocks once.
 void CallStack::Impl::LearnWay(const BlockRuns& runs, StackUse use,
-                               const BlockUses::OfBlocks& known) {
+                               const BlockUses::TableUses& known) {
   if (runs.IsLast() || !runs.taken() || use.flags != 0 || use.keeps != 0) return;
   switch (runs.block().last) {
     case InstructionClass::kReturn:
@@ -217,7 +219,7 @@ void CallStack::Impl::LearnWay(const BlockRuns& runs, StackUse use,
   }
 }
 
-void CallStack::Impl::LearnCall(const BlockRuns& runs, const BlockUses::OfBlocks& known) {
+void CallStack::Impl::LearnCall(const BlockRuns& runs, const BlockUses::TableUses& known) {
   known.ways[runs.step().value] = BlockUses::Way::kCall;
   BlockUses::Entry& entry = known.entries[runs.next_step().number()];
   if (entry.is_usual || entry.is_stub) return;
@@ -228,7 +230,7 @@ void CallStack::Impl::LearnCall(const BlockRuns& runs, const BlockUses::OfBlocks
 }
 
 // Where a stub's jump has led to.
-void CallStack::Impl::LearnStub(const BlockRuns& runs, const BlockUses::OfBlocks& known) {
+void CallStack::Impl::LearnStub(const BlockRuns& runs, const BlockUses::TableUses& known) {
   const AddressSpace* const space = &runs.table().space();
   BlockUses::Entry& entry = known.entries[runs.next_step().number()];
   if (!PieceAt(space, runs.block().LastAddress()).is_stub) return;

@@ -7,7 +7,7 @@
 
 #include "replay/calls/exec_times.h"
 #include "replay/calls/kept_stacks.h"
-#include "replay/calls/stack_taker.h"
+#include "replay/calls/stack_snapshots.h"
 
 namespace flowback {
 
@@ -24,7 +24,7 @@ class ReplayedStacks::Impl {
     if (thread == thread_ && number == number_) return &stack_;
     const ThreadFlow& flow = session_.flows()[thread];
     const ExecTimes execs(session_.recording(), session_.clock(), flow.pid);
-    const StackTaker::Options how{
+    const StackSnapshots::Options how{
         .exec_between = [&](uint64_t begin, uint64_t end) { return execs.Between(begin, end); },
         .keep_calls = true,
         .machine = &session_.recording().machine};
@@ -54,8 +54,8 @@ class ReplayedStacks::Impl {
 
   // Plays a thread whose state cannot be kept.
   Status Play(const ThreadFlow& flow, const StackPlace& place, ThreadOrigin origin,
-              const StackTaker::Options& how) {
-    StackTaker taker(session_.functions(), {place}, std::move(origin), how);
+              const StackSnapshots::Options& how) {
+    StackSnapshots taker(session_.functions(), {place}, std::move(origin), how);
     Status played = player_.Play({&flow}, taker);
     std::vector<ThreadStack> stacks = taker.Take();
     stack_ = stacks.empty() ? ThreadStack() : std::move(stacks.front());

@@ -70,7 +70,7 @@ class BranchTable {
   static constexpr uint32_t kNoBranch = 1;
   static constexpr uint32_t kIndirect = 2;
   static constexpr uint32_t kFirstEdge = 3;
-  struct OfTable {
+  struct PerTable {
     std::vector<uint32_t> steps;
   };
 
@@ -90,10 +90,10 @@ class BranchTable {
 
   std::vector<BranchWay> edges_;
   std::unordered_map<Key, uint32_t, Hash> numbers_;
-  std::unordered_map<const BlockTable*, OfTable> tables_;
+  std::unordered_map<const BlockTable*, PerTable> tables_;
   std::vector<Jump> jumps_ = std::vector<Jump>(kJumps);
   const BlockTable* last_table_ = nullptr;
-  OfTable* last_ = nullptr;
+  PerTable* last_ = nullptr;
 };
 
 // How often the open instance took each edge.

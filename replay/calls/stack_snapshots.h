@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Takes a thread's call stacks at places of its flow while it is played.
 //
-//   StackTaker taker(functions, {{.kind = StackPlace::Kind::kEnd}}, {}, {});
+//   StackSnapshots taker(functions, {{.kind = StackPlace::Kind::kEnd}}, {}, {});
 //   player.Play({&thread}, taker);
 //   for (const ThreadStack& stack : taker.Take()) Use(stack.frames);
 #pragma once
@@ -28,7 +28,7 @@ struct ThreadOrigin {
 };
 
 // Plays one thread. Done when later flow cannot change its result.
-class StackTaker final : public LeapingPlayer {
+class StackSnapshots final : public LeapingPlayer {
  public:
   struct Options {
     CallStack::ExecBetween exec_between{};  // as CallStack::LookForExec
@@ -36,9 +36,9 @@ class StackTaker final : public LeapingPlayer {
     const MachineInfo* machine = nullptr;  // as CallStack::LookForPauses; outlives the taker
   };
   // `places`: of one kind each, in the order of the flow. `functions` must outlive it.
-  StackTaker(FunctionFinder& functions, std::vector<StackPlace> places, ThreadOrigin origin,
-             Options options);
-  ~StackTaker() override;
+  StackSnapshots(FunctionFinder& functions, std::vector<StackPlace> places, ThreadOrigin origin,
+                 Options options);
+  ~StackSnapshots() override;
 
   void OnThreadEnd(const ThreadFlow& thread, size_t number) override;
   void OnBlock(const BlockRun& run) override;
