@@ -10,7 +10,7 @@
 
 namespace flowback {
 
-// Owns a file descriptor. A negative number: there is none.
+// Owns a file descriptor. A negative number means that no file is open.
 class Descriptor {
  public:
   explicit Descriptor(int number = -1) : number_(number) {}
@@ -22,7 +22,8 @@ class Descriptor {
   ~Descriptor() { Close(); }
 
   int operator*() const { return number_; }
-  // There is none afterwards. Inline: a program that records itself links nothing but that room.
+  // Closes the file and leaves the number negative. Inline: a program that records itself links
+  // nothing but that room.
   void Close() {
     if (number_ >= 0) close(number_);
     number_ = -1;

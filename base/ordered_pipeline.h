@@ -154,7 +154,7 @@ class OrderedPipeline {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<Slot> slots_;  // in order; the front is delivered next
-  size_t begun_ = 0;        // so many of them, at the front, somebody works or has worked on
+  size_t begun_ = 0;        // slots at the front whose work has begun or is done
   size_t working_ = 0;
   bool delivering_ = false;
   bool stopped_ = false;

@@ -14,7 +14,7 @@ namespace {
 
 size_t Padded(size_t size) { return (size + 3) & ~size_t{3}; }
 
-// The build-id among a segment's notes; empty: there is none.
+// Returns the build-id among a segment's notes; empty: the notes have no build-id.
 Bytes FindBuildId(Bytes notes) {
   ElfW(Nhdr) note;
   while (notes.size() >= sizeof note) {

@@ -54,7 +54,7 @@ class Queue {
     return *end_++;
   }
   void clear() { first_ = end_ = items_.data(); }
-  // REQUIRES: there are so many.
+  // REQUIRES: the queue has at least `count` items.
   void pop_front(size_t count = 1) {
     first_ += count;
     if (first_ == end_) first_ = end_ = items_.data();

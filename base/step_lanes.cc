@@ -14,7 +14,7 @@
 namespace flowback {
 namespace {
 
-constexpr size_t kFew = 8;  // so many take as long one by one
+constexpr size_t kFew = 8;  // up to here, lanes save no time
 
 void AddCountsPlain(const StepCount* counts, size_t size, uint32_t* sums) {
   uint32_t sum = 0;

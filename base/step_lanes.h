@@ -13,7 +13,7 @@ namespace flowback {
 
 struct StepLanes {
   static constexpr size_t kTogether = 128;         // steps
-  static constexpr uint32_t kNever = 0x7fff'ffff;  // more than so many steps have instructions
+  static constexpr uint32_t kNever = 0x7fff'ffff;  // more than kTogether steps have instructions
 
   const char* name;
   // sums[i]: instructions of the first i + 1 of `size` steps. Up to 16 more may be written.

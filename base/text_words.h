@@ -21,7 +21,7 @@ class Words {
  public:
   explicit Words(std::string_view line) : rest_(line) {}
 
-  // Empty: there is none left.
+  // Returns the next word; empty: no word is left.
   std::string_view Next() {
     const size_t begin = std::min(rest_.find_first_not_of(" \t\r"), rest_.size());
     rest_.remove_prefix(begin);

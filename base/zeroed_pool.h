@@ -34,7 +34,7 @@ class ZeroedPool {
 
   // Makes all of it resident at once: for tables that fill up, where each page would cost a page
   // fault, or two when it is read before it is written. Where the system can't, nothing changes.
-  // (Huge pages would be faster still, but looking for them takes 30 ms when there are none.)
+  // (Huge pages would be faster still, but if the system has no free ones, the search takes 30 ms.)
   void MakeResident();
 
  private:

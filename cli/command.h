@@ -32,7 +32,7 @@ struct Command {
 // Every subcommand, in the order `help` lists them.
 std::span<const Command> Commands();
 const Command* FindCommand(std::string_view name);
-// That there is none of this name, and which one may be meant.
+// Returns an error: no command has this name. Names the command that may be meant.
 Error UnknownCommand(std::string_view name);
 
 #define FLOWBACK_COMMAND(name, function, summary, usage) int function(const Arguments& arguments);

@@ -113,7 +113,7 @@ struct BranchStackConfig {
   uint64_t empty_samples = 0;
   uint64_t depth = 0;  // of the longest stack
   TracedLevels levels;
-  // Samples with calls, with or without branches. Null: there are none.
+  // Samples with calls, with or without branches. Null: no sample has calls.
   std::shared_ptr<const CallSamples> calls;
 };
 

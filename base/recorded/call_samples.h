@@ -68,7 +68,7 @@ struct CallSample {
   bool has_chain = false;           // a callchain was asked for, if an empty one
   bool branches_are_calls = false;  // the calls that had not returned, not the last branches
   bool has_branch_index = false;
-  int32_t copy = -1;  // of its stack, by its number among CallSamples::copies; -1: there is none
+  int32_t copy = -1;  // the number of its stack's copy in CallSamples::copies; -1: not copied
 };
 
 // Addresses from here on are marks (PERF_CONTEXT_*).
@@ -87,8 +87,8 @@ struct CallSamples {
   bool empty() const { return samples.empty(); }
 };
 
-// Returns the samples of a recording with such settings. Null if its trace contains all calls, or
-// there are none.
+// Returns the samples of a recording with such settings. Returns null if its trace contains all
+// calls, or if it has no samples with calls.
 const CallSamples* CallSamplesOf(const TraceConfig& config);
 
 }  // namespace flowback

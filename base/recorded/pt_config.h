@@ -39,7 +39,7 @@ struct PtConfig {
   uint32_t tsc_ctc_denominator = 0;
   // An MTC packet comes every 2^mtc_shift crystal ticks (IA32_RTIT_CTL.MTCFreq).
   std::optional<uint8_t> mtc_shift;
-  bool mtc_off = false;  // the recording says that there are none
+  bool mtc_off = false;  // the recording says that MTC packets were off
   // Maximum non-turbo ratio: TSC frequency / bus frequency, the unit of CBR.
   uint32_t nominal_ratio = 0;
   // The whole time-stamp counter at some moment of the recording; 0: not known. TSC packets lack

@@ -15,7 +15,7 @@ namespace flowback::bundle {
 // are in use, and goes only when it is not.
 class BundleFolders {
  public:
-  // `cache`: the cache's folder; empty: there is none.
+  // `cache`: the cache's folder; empty: no cache is used.
   BundleFolders(const std::string& cache, uint64_t most_bytes);
 
   // Makes it where it is absent. False: nothing can be kept there.

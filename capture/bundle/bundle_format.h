@@ -62,7 +62,7 @@ struct Manifest {
   std::string recording;           // the member or folder that it is; the first of raw traces
   std::vector<std::string> cores;  // members
   bool redacted = false;           // they have registers and stacks only
-  std::string kallsyms;            // a member; empty: there is none
+  std::string kallsyms;            // a member; empty: the bundle has no kallsyms
   std::string kcore;
   OpenOptions given = {};  // the command line's description of it; files are members
 };

@@ -29,7 +29,7 @@ class CoreDump {
   void Finish(int signal);
   // What the emulator writes, anywhere. Empty pages of the dump become holes, as the kernel has it.
   ssize_t Write(int descriptor, const void* bytes, size_t size);
-  // Where the dump is; empty: there is none.
+  // Returns the dump's path; empty: no dump was written.
   const std::string& path() const { return path_; }
   // The kernel shall dump nothing of this process from now on.
   static void KeepKernelFromDumping();

@@ -87,8 +87,8 @@ class EmulatedProcess {
   // Whether the call is to fail with ENOMEM, for the emulator would fill the memory.
   bool MustFail(unsigned vcpu);
   void OnSystemCallDone(unsigned vcpu, int64_t number, int64_t result);
-  // The calling thread dies of a signal, and the process with it. `core`: where its core dump is;
-  // empty: there is none.
+  // The calling thread dies of a signal, and the process with it. `core`: its core dump's path;
+  // empty: no dump was written.
   void OnFatalSignal(int signal, const std::string& core);
   // The calling thread ran into a host's SIGSEGV or SIGBUS; `handled`: the emulator let it go on.
   // `address` of the host's memory; 0: not known.

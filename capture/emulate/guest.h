@@ -52,7 +52,7 @@ class GuestMemory {
   // Writes to memory that the program may write to.
   bool Write(uint64_t address, const void* bytes, uint64_t size) const;
   std::optional<uint64_t> Word(uint64_t address) const;
-  // Up to a NUL; nothing when there is none in the first `limit` bytes.
+  // Returns the text up to a NUL; empty: the first `limit` bytes have no NUL.
   std::optional<std::string> Text(uint64_t address, uint64_t limit) const;
   // An array of addresses of texts that ends with a null; nothing when the kernel would refuse it
   // as a program's arguments.
@@ -87,7 +87,8 @@ unsigned CountAtProgramStart(const GuestRegisters& registers, const GuestMemory&
 
 // ---- implementation ----
 
-// One frame: the stack pointer points to it. Nothing when there is none.
+// A frame that the stack pointer points to. ReadOneSignalFrame returns nothing if it finds no
+// frame.
 struct SignalFrame {
   Interruption interruption;
   GuestRegisters registers;  // when interrupted

@@ -19,7 +19,8 @@ namespace flowback::emulate {
 class SlotWriter {
  public:
   SlotWriter() = default;
-  // Takes a free slot for a thread; closed when there is none, or the recorder wants no more.
+  // Takes a free slot for a thread. The writer is closed if no slot is free or the recorder wants
+  // no more trace.
   static SlotWriter Take(record::SharedArea& area, int32_t pid, int32_t tid);
 
   bool open() const { return slot_ != nullptr; }

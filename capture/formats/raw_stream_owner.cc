@@ -35,8 +35,8 @@ class Buffers {
   // Returns the one process of all threads; -1: there are several.
   int32_t OneProcess() const { return pids_.size() == 1 && !unnamed_ ? *pids_.begin() : -1; }
 
-  // Returns the only CPU that a buffer, or else a switch, is known of; -1: there is none, or there
-  // are several.
+  // Returns the only CPU that a buffer, or else a switch, is known of; -1: no CPU is known, or
+  // several are.
   int32_t OnlyCpu() const {
     for (const std::set<int32_t>* cpus : {&of_buffers_, &of_switches_})
       if (!cpus->empty()) return cpus->size() == 1 ? *cpus->begin() : -1;

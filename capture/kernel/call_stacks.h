@@ -11,7 +11,8 @@ namespace flowback::kernel {
 
 // "fp", "dwarf", "dwarf,BYTES", "lbr" or "no". Errors: kUsage.
 Result<CallStacks> ParseCallStacks(std::string_view words);
-// So many bytes of the stack in each sample: a multiple of 8, below 64 KiB. Errors: kUsage.
+// Reads how many bytes of the stack each sample gets: a multiple of 8, below 64 KiB. Errors:
+// kUsage.
 Result<uint32_t> ParseStackBytes(std::string_view text);
 
 // Has the event's samples record them. `tracks`: it records mappings.

@@ -27,7 +27,7 @@ class MachineTree {
   // As SystemKernel has them.
   std::optional<std::string> ReadFile(const std::string& path) const;
   std::vector<std::string> List(const std::string& folder) const;
-  // One line more in the file, which is made where there is none.
+  // Adds a line to the file, and makes the file if it does not exist.
   void Add(const std::string& path, std::string_view line);
   void Remove(const std::string& path) { files_.erase(path); }
 

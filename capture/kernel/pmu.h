@@ -47,8 +47,8 @@ struct Pmu {
   std::vector<int> cpus;                                   // those it is of; empty: all
   uint64_t address_filters = 0;                            // how many it has
 
-  // A capability that is a number; 0 where there is none. Intel PT's driver writes hexadecimal ones
-  // without a mark, the others decimal ones.
+  // Returns a capability as a number; 0: the PMU lacks it. Intel PT's driver writes hexadecimal
+  // numbers without a mark, other drivers decimal numbers.
   uint64_t Cap(std::string_view cap) const;
   // The counters of a CPU: "cpu", on hybrid machines "cpu_core" and "cpu_atom", on Arm "armv8_...".
   bool of_core() const;
@@ -56,7 +56,7 @@ struct Pmu {
 
 // Returns all PMUs of the kernel, by name.
 std::vector<Pmu> ReadPmus(const SystemKernel& kernel);
-// Null: there is none of that name.
+// Null: no PMU has that name.
 const Pmu* FindPmu(const std::vector<Pmu>& pmus, std::string_view name);
 
 // "0-3,8": numbers in a list as the kernel writes them. Empty: not of that form.

@@ -51,7 +51,7 @@ struct HostFacts {
   std::optional<int64_t> perf_event_mlock_kb;
   std::optional<int64_t> kptr_restrict;
   std::optional<int64_t> ptrace_scope;
-  std::string lockdown;  // "none", "integrity", "confidentiality"; "" where there is none
+  std::string lockdown;  // "none", "integrity", "confidentiality"; "": the kernel has no lockdown
   std::set<std::string> capabilities;  // effective, of those that matter here: "CAP_PERFMON"
   std::optional<int64_t> seccomp;      // mode of this process; 2: a filter
   std::string locked_memory;           // RLIMIT_MEMLOCK as /proc shows it: "8388608", "unlimited"

@@ -18,7 +18,7 @@ class RegionCounts {
   RegionCounts& operator=(RegionCounts&&) = delete;
   ~RegionCounts();
 
-  // The file that holds the table; -1: there is none.
+  // Returns the file that holds the table; -1: the kernel gave no memory.
   int file() const { return *file_; }
   // Forgets all counts.
   void Clear();

@@ -30,7 +30,7 @@ uint64_t Now() {
   return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
 }
 
-// Its path; empty: there is none.
+// Returns its path; empty: not found.
 std::string FindRecorderProgram(const char* wanted) {
   std::string name = wanted != nullptr ? wanted : "";
   if (const char* variable = getenv("FLOWBACK_PROGRAM"); name.empty() && variable != nullptr)

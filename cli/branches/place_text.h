@@ -12,7 +12,7 @@
 namespace flowback::cli {
 
 // "main+0x8d (lbr_test_loop) at loop.c:12", as far as that is known. `space` may be null; `object`
-// is the file's path, empty where there is none.
+// is the file's path, or empty if the code is in no file.
 std::string PlaceText(CodeSymbols& names, const AddressSpace* space, uint64_t address,
                       std::string_view object);
 

@@ -47,7 +47,7 @@ class DiffTextWriter {
   }
 
  private:
-  // Prints the heading and at most so many rows; `write(row)` prints one.
+  // Prints the heading and at most view_.rows rows; `write(row)` prints one row.
   template <class Rows, class Writer>
   void Table(const std::string& heading, const Rows& rows, const Writer& write) {
     if (rows.empty()) return;

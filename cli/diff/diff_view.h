@@ -35,7 +35,7 @@ std::vector<std::string> DiffSentences(const DiffView& view);
 void WriteDiffText(const DiffView& view, TextSink& sink);
 // The number of objects that were not written, by type.
 using LeftOut = std::map<std::string, size_t>;
-// Writes at most so many objects of a type. The largest changes come first.
+// Writes at most `most` objects of each type. The largest changes come first.
 LeftOut WriteDiffJson(const DiffView& view, TextSink& sink, size_t most = SIZE_MAX);
 void WriteDiffHtml(const DiffView& view, TextSink& sink);
 void WriteDiffJunit(const DiffView& view, TextSink& sink);

@@ -7,9 +7,9 @@
 
 namespace flowback::cli {
 
-// Warns if the calls of so many bytes of trace become a larger file in that format than its readers
-// open, and names the options that make it smaller. Says nothing of formats that add calls up.
-// `is_part`: such options are given already.
+// Warns if calls from `trace_bytes` of trace make a larger file than the format's readers open.
+// Names the options that make it smaller. Ignores formats that add calls up. `is_part`: such
+// options are given already.
 void WarnOfSize(std::string_view format, uint64_t trace_bytes, bool is_part);
 
 }  // namespace flowback::cli

@@ -78,7 +78,7 @@ bool CanBeReadTwice(const OpenOptions& open) {
          (open.input.empty() || CanBeReadTwice(open.input));
 }
 
-// The program's file; empty: there is none.
+// Returns the program's file; empty: the options name no program.
 std::string ProgramOf(const RecordOptions& options) {
   if (!options.target.pids.empty())
     return "/proc/" + std::to_string(options.target.pids[0]) + "/exe";

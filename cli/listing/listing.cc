@@ -54,7 +54,7 @@ class SerialListing final : public Listing {
 
  private:
   static constexpr size_t kEnough = 64 * 1024;
-  static constexpr unsigned kItems = 512;  // the output looks at the clock after so many
+  static constexpr unsigned kItems = 512;  // items between two looks at the clock
 
   void MaybeCommit() {
     if (text_.text.size() >= kEnough || ++items_ >= kItems) Commit();

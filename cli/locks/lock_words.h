@@ -16,7 +16,7 @@ struct LockWords {
   bool all = false;
   bool blocking = false;
   size_t top = 20;
-  std::string baseline;   // empty: there is none
+  std::string baseline;   // empty: no baseline was given
   std::string fail_over;  // as given
   std::string svg;
   std::string html;

@@ -14,7 +14,7 @@ struct QueryOptions {
 
   ReaderOptions reader;
   std::string sql;     // the statements; empty: a prompt asks for them
-  std::string script;  // the file that has them; empty: there is none
+  std::string script;  // the file that has them; empty: no file was given
   bool schema = false;
   bool csv = false;
   bool box = false;

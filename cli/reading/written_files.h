@@ -34,9 +34,9 @@ struct WrittenFile {
 };
 
 // Returns the file of the recording `input` that `is_same` finds: the input itself, a file in its
-// folder, or one that its recorder kept beside it. Empty: there is none.
+// folder, or one that its recorder kept beside it. Empty: no file is the same.
 std::string AmongFilesOf(const std::string& input, const SameFile& is_same);
-// Returns the first file below the folder that `is_same` finds. Empty: there is none.
+// Returns the first file below the folder that `is_same` finds. Empty: no file is the same.
 std::string AmongFilesBelow(const std::string& folder, const SameFile& is_same);
 
 // Returns an error if `file` is `used`, which the command reads.

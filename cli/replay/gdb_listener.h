@@ -24,7 +24,7 @@ class GdbListener {
   int descriptor() const { return *socket_; }
   // What gdb's `target remote` takes.
   const std::string& name() const { return name_; }
-  // The next client that waits; no descriptor if there is none.
+  // Returns the next client that waits; a closed descriptor if no client waits.
   Descriptor Accept() const;
   // Turns away whoever else wants to connect.
   void RefuseOthers() const;

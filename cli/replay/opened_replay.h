@@ -38,7 +38,7 @@ class OpenedReplay {
   // Then the machine. Errors: as the index's and EndCore's; kUsage where nothing is left to replay
   // or --at names no place.
   Status OpenMachine();
-  // Where the threads stood in the dump of a process that ran on; null: there is none.
+  // Returns where the threads stood in the dump of a process that ran on; null: no such dump.
   const LivingDump* living() const { return living_ ? &*living_ : nullptr; }
   // What a server is given. REQUIRES: OpenMachine has succeeded.
   gdb::ServerInput Input();

@@ -40,8 +40,8 @@ std::vector<std::string> UnknownWords();
 // Processor, kernel and user, in a line.
 std::string Description();
 
-// Runs `part` in a child process, which ends with what it returns. The status as waitpid gives it;
-// empty when the child had not ended after so many seconds, and was killed.
+// Runs `part` in a child process, which ends with what it returns. Returns the status as waitpid
+// does; empty: the child did not end within `seconds`, and was killed.
 std::optional<int> InChild(int (*part)(), unsigned seconds);
 
 // Parts for InChild: 0 when INT1's handler is called once and the program goes on behind it, 1 when

@@ -23,7 +23,7 @@ enum class BranchUnit : uint8_t {
   kLbrV2     // AMD's Last Branch Records (Zen 4 and later)
 };
 
-// As a dump names it: "brbe". Empty: there is none of that name.
+// Returns the unit that a dump calls so: "brbe". Empty: no unit has that name.
 std::optional<BranchUnit> BranchUnitNamed(std::string_view name);
 // All their names, for messages.
 std::string_view BranchUnitNames();

@@ -50,7 +50,7 @@ class Fields {
  public:
   explicit Fields(std::string_view entry) : rest_(entry) {}
 
-  // Empty also where there is none left.
+  // Returns an empty text also if no field is left.
   std::string_view Next() {
     const std::string_view field = rest_.substr(0, rest_.find('/'));
     rest_.remove_prefix(std::min(field.size() + 1, rest_.size()));

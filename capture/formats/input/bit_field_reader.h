@@ -13,7 +13,7 @@ class BitFieldReader {
  public:
   BitFieldReader(uint64_t word, ByteOrder order) : word_(word), order_(order) {}
 
-  // REQUIRES: so many bits are left, fewer than 64.
+  // REQUIRES: at least `bits` bits are left; bits < 64.
   uint64_t Take(unsigned bits) {
     const unsigned shift = order_ == ByteOrder::kLittle ? at_ : 64 - at_ - bits;
     at_ += bits;

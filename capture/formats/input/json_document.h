@@ -22,7 +22,7 @@ struct JsonValue {
   std::vector<std::string> keys;  // kObject: of items, in the file's order
   std::vector<JsonValue> items;   // kArray, kObject
 
-  // An object's member; null when there is none.
+  // Returns an object's member; null: the object has no such member.
   const JsonValue* Find(std::string_view key) const;
   // "the object", "the string \"123\"": for messages.
   std::string Describe() const;

@@ -52,7 +52,7 @@ std::optional<uint64_t> ByRecords(const Recording& recording) {
   return TscAt(times[times.size() / 2], recording.time);
 }
 
-// Returns the value of the first TSC packet; 0 when there is none. If TSC packets are on, each PSB+
+// Returns the value of the first TSC packet; 0: none was found. If TSC packets are on, each PSB+
 // has one, so a few of them are enough even with damage.
 uint64_t FirstTsc(const Stream& stream) {
   constexpr size_t kFar = size_t{1} << 20;

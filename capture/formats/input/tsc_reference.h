@@ -8,8 +8,8 @@
 namespace flowback {
 
 // Makes config.tsc_reference, which comes from AUXTRACE records (0: none), agree with the other
-// records' times, or finds one where there is none. Reads no more than the beginning of each
-// stream. Adds a warning where they contradict each other.
+// records' times. Finds a reference if AUXTRACE records name none. Reads no more than the beginning
+// of each stream. Adds a warning where they contradict each other.
 void ChooseTscReference(Recording& recording, PtConfig& config);
 
 }  // namespace flowback

@@ -10,7 +10,8 @@
 namespace flowback::perf {
 namespace {
 
-// How many bytes of the body say where the data behind the record ends: 0 when there is none.
+// Returns how many bytes of the body hold the size of the data behind the record; 0: no data
+// follows records of that type.
 uint64_t SizeFieldsOf(uint32_t type) {
   if (type == kRecordAuxtrace) return kAuxtraceSize - kRecordHeaderSize;
   return type == kRecordTracingData ? sizeof(uint32_t) : 0;

@@ -23,7 +23,7 @@ struct Record {
   // AUXTRACE, HEADER_TRACING_DATA: the data that follows the record, cut at the section's end.
   Bytes aux;
   uint64_t aux_offset = 0;
-  // AUXTRACE: so many zeros end the data; more than padding can be are not counted.
+  // AUXTRACE: the number of zero bytes at the data's end, up to the largest padding.
   uint64_t aux_zeros = 0;
 
   uint64_t size() const { return body.size() + 8; }
@@ -43,7 +43,7 @@ RecordHead ParseRecord(Bytes bytes, uint64_t at, ByteOrder order, Record& record
 // Whether nothing that is made of such a record points into it.
 bool MayBeCopied(uint32_t type);
 
-// So many zeros end the AUX data, of those that may be padding.
+// Returns the number of zero bytes at the end of AUX data, up to the largest padding.
 uint64_t ZerosAtEnd(Bytes data);
 
 // Stops at the first record that can't be: what was read before stays valid.

@@ -81,7 +81,7 @@ Bytes TakeCallchain(FieldReader& fields) {
   return fields.Take(size <= kMaxCallchain ? 8 * size : fields.remaining() + 1);
 }
 
-// `count` items of `size` bytes, if the record holds so many.
+// Takes `count` items of `size` bytes; fails if the record holds fewer.
 Bytes TakeItems(FieldReader& fields, uint64_t count, uint64_t size) {
   return fields.Take(count <= fields.remaining() / size ? count * size : fields.remaining() + 1);
 }

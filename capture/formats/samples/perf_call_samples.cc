@@ -12,7 +12,7 @@
 namespace flowback::perf {
 namespace {
 
-constexpr size_t kCopiedAtOnce = 1 << 16;  // so many bytes, if a sample is not larger
+constexpr size_t kCopiedAtOnce = 1 << 16;  // bytes of a block; a larger sample gets a larger one
 
 bool IsSwapped(ByteOrder order) {
   return (order == ByteOrder::kLittle) != (std::endian::native == std::endian::little);

@@ -38,7 +38,7 @@ struct RecorderRow {
   std::unique_ptr<Recorder> (*make)(const RecordOptions& options) = nullptr;
 };
 
-// Null: there is none of that name.
+// Null: no recorder has that name.
 const RecorderRow* FindRecorderRow(std::string_view name);
 
 // The rows' functions.

@@ -34,8 +34,8 @@ namespace flowback::record {
 namespace {
 
 constexpr long kPauseNanoseconds = 2'000'000;
-// A recording of many small pieces takes long to open, so trace waits until there is more of it, or
-// for so many rounds: what a recorder that is killed has not written is lost.
+// A recording of many small pieces takes long to open, so trace waits for more, at most
+// kTakeLittleEvery rounds. A killed recorder loses the trace that it has not written.
 constexpr uint64_t kWorthTaking = kTraceRingBytes / 4;
 constexpr unsigned kTakeLittleEvery = 16;
 constexpr unsigned kLookEvery = 100;      // rounds between two looks for dead threads

@@ -41,7 +41,7 @@ class OwnedArea {
   // Gives the slot to whoever comes next, and its memory back.
   void Free(uint32_t slot);
   // How many processes of the recording there are, the command's own aside as long as it has not
-  // begun. Once there is none, none comes in any more.
+  // begun. Once it returns 0, no process joins any more.
   uint64_t CountProcesses();
 
  private:

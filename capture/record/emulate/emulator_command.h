@@ -14,7 +14,7 @@ namespace flowback::record {
 
 // An emulator's file, and the version of the plugin interface that it offers.
 struct EmulatorFile {
-  std::string path;  // empty: there is none
+  std::string path;  // empty: not found
   int plugin_interface = 1;
 };
 

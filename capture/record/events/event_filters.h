@@ -9,7 +9,7 @@
 
 namespace flowback::record {
 
-// Sets WantedEvent::filter. Errors: kUsage, kNoHardware (no address filters, or not so many).
+// Sets WantedEvent::filter. Errors: kUsage, kNoHardware (no address filters, or too few of them).
 Status ApplyFilters(const RecordOptions& options, const kernel::SystemKernel& kernel,
                     std::vector<kernel::WantedEvent>& wanted);
 

@@ -51,8 +51,9 @@ class EventRing {
   void RecordsTaken(const RingPart& part) const;
   RingPart Trace() const;
   void TraceTaken(const RingPart& part) const;
-  // Where the kernel overwrites AUX data: the latest, at most so many bytes, and where they are of
-  // all that the area has had since it was empty or filled last. REQUIRES: the trace stands still.
+  // Where the kernel overwrites AUX data: the latest bytes, at most `bytes` of them. `offset`
+  // counts the bytes before them since the area was last empty or filled. REQUIRES: the trace
+  // stands still.
   struct Latest {
     RingPart part;
     uint64_t offset = 0;

@@ -30,7 +30,7 @@ class ElfTables {
     return value;
   }
 
-  // Up to a NUL; empty when there is none.
+  // Returns the text up to a NUL; empty: no NUL follows.
   static std::string_view Text(Bytes table, uint64_t offset) {
     const Bytes rest = Slice(table, offset, table.size());
     const auto end = std::ranges::find(rest, 0);
@@ -75,7 +75,7 @@ class ElfTables {
         return address - segment.p_vaddr + segment.p_offset;
     return std::nullopt;
   }
-  // In hexadecimal digits; empty when there is none.
+  // Returns the build-id in hexadecimal digits; empty: the file has no build-id.
   std::string BuildId() const {
     for (const Elf64_Shdr& section : sections_) {
       const Bytes note = section.sh_type == SHT_NOTE ? Content(section) : Bytes{};

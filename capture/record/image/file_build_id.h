@@ -9,7 +9,7 @@
 
 namespace flowback::record {
 
-// Empty when there is none, or no ELF file.
+// Returns the build-id; empty: the file has no build-id, or is no ELF file.
 BuildId BuildIdOf(Bytes elf);
 BuildId BuildIdOfFile(const std::string& path);
 

@@ -9,7 +9,7 @@
 namespace flowback::record {
 namespace {
 
-// The range of addresses seen; `end` is 0 if there are none.
+// The range of addresses seen; `end` is 0 if no address was seen.
 struct Span {
   uint64_t begin = ~uint64_t{0};
   uint64_t end = 0;

@@ -82,8 +82,8 @@ bool CopyInto(int file, int target) {
 
 Error Failed(int error) { return Error(ErrorCode::kSystem, std::strerror(error)); }
 
-// A file without a fixed name in the folder, with the open file's content. `path` gets its name;
-// empty: there is none, and errno says why.
+// A file without a fixed name in the folder, with the open file's content. `path` gets its name.
+// Empty: the copy failed, and errno says why.
 std::optional<SharedImages::Copy> CopyToNew(int file, const std::string& folder,
                                             std::string& path) {
   path = folder + "/" + std::string(kUnfinished) + "XXXXXX";

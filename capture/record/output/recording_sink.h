@@ -61,7 +61,7 @@ class RecordingSink {
   virtual Status Finish(const RecordSummary& summary) = 0;
   // The instructions of all threads so far, and the number of places with unknown flow.
   virtual void CountFlow(uint64_t /*instructions*/, uint64_t /*losses*/) {}
-  // The program has ended, and so many processes that it started still run.
+  // The program has ended, but `processes` that it started still run.
   virtual void CountLeftRunning(uint64_t /*processes*/) {}
   // Bytes in the output file so far; 0 for other kinds of output.
   virtual uint64_t file_size() const { return 0; }

@@ -69,7 +69,8 @@ HeaderFeature ClockDataFeature(const ClockMoment& moment);
 HeaderFeature BuildIdFeature(const std::vector<MmapRecord>& maps);
 HeaderFeature TraceIndexFeature(const std::vector<TraceIndexEntry>& index);
 HeaderFeature SampleTimeFeature(uint64_t first, uint64_t last);
-// One feature with all of them, or several that each fit into a record; none where there are none.
+// Returns one feature with all of them, or several that each fit into a record. Returns no feature
+// for an empty list.
 std::vector<HeaderFeature> ProcessEndFeatures(const std::vector<ProcessEnd>& ends, bool in_records);
 std::vector<HeaderFeature> RegionFeatures(const std::vector<NamedRegion>& regions, bool in_records);
 

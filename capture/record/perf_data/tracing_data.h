@@ -9,8 +9,8 @@
 
 namespace flowback::record {
 
-// Returns the feature with the tracepoints among the events; empty: there are none, or tracefs
-// cannot be read.
+// Returns the feature with the tracepoints among the events. Empty: no event is a tracepoint, or
+// tracefs cannot be read.
 std::optional<HeaderFeature> TracingDataFeature(const std::vector<kernel::PlannedEvent>& events,
                                                 const kernel::SystemKernel& kernel);
 

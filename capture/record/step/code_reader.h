@@ -70,7 +70,7 @@ class StoppedCodeReader {
   Bytes Page(uint64_t address) const { return pages_.at(address); }
   static constexpr uint64_t kPageSize = 4096;
 
-  // Null: the code there is none's.
+  // Returns the mapping that has the address; null: no mapping has it.
   const ExecutableMapping* Find(uint64_t address) const;
 
  private:

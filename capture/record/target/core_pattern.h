@@ -35,8 +35,8 @@ struct CorePattern {
 };
 CorePattern ReadCorePattern();
 
-// The dump's file, from the process's folder on unless absolute; empty where there is none, as with
-// a pipe. core(5) says what each letter stands for.
+// Returns the dump's file, relative to the process's folder unless absolute. Empty: the kernel
+// writes no file, as with a pipe. core(5) says what each letter stands for.
 std::string CoreFileName(const CorePattern& pattern, const CoreFacts& facts);
 
 }  // namespace flowback::record

@@ -12,9 +12,9 @@ namespace flowback::record {
 // The folder that the process works in; empty: it is gone, or a zombie.
 std::string FolderOf(pid_t pid);
 
-// The file that the kernel has just dumped into, which is of that process by its own word; empty
-// where there is none to be found. The process must not have been waited for. `folder`: that it
-// worked in, for a name that is not absolute.
+// Returns the file that the kernel has just dumped into, and which names that process itself.
+// Empty: no such file was found. The process must not have been waited for. `folder`: the process's
+// working folder, for a name that is not absolute.
 std::string FindCore(pid_t pid, pid_t tid, int signal, const std::string& folder);
 
 // Returns the thread that the signal killed, by the dump; -1: unknown.

@@ -35,11 +35,12 @@ struct ProgramRefusal {
 std::expected<ProgramFile, ProgramRefusal> FindProgram(
     const std::string& path, const std::optional<std::string>& foreign_root = std::nullopt);
 
-// Where libraries of AArch64 programs lie: the folder that was named, else Debian's for cross
-// compilers; empty where there is none. With it FindProgram accepts such programs.
+// Returns where libraries of AArch64 programs lie: the named folder, else Debian's for cross
+// compilers. Empty: no folder was named, and Debian's is not installed. With it FindProgram accepts
+// such programs.
 std::optional<std::string> ForeignRoot(const std::string& named);
 
-// The file that execvp takes for `name`; `name` itself when there is none in PATH.
+// Returns the file that execvp takes for `name`; `name` itself: PATH has no such file.
 std::string LookUpInPath(const std::string& name);
 
 // Whether the kernel gives a set-user-ID program its rights although this process traces it.

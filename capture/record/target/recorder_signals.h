@@ -27,7 +27,7 @@ class RecorderSignals {
   // In the child, before exec: what the caller had, so that it ignores what it would natively.
   void Restore() const;
 
-  // Becomes readable when Take has something; -1 when there is none such (no descriptors left).
+  // Becomes readable when Take has something; -1: it could not be opened (no descriptors left).
   int descriptor() const;
   struct Request {
     int signal = 0;              // SIGINT, SIGTERM or SIGHUP

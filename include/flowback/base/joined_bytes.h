@@ -107,8 +107,8 @@ class JoinedBytes {
 // nothing if the bytes are not joined of parts: then all of them can be read.
 class StreamWindow {
  public:
-  // From each place that has been reached so many bytes can be read, or up to the end: more than
-  // the largest packet.
+  // This many bytes can be read from each place reached, or all bytes up to the end. It is more
+  // than the largest packet has.
   static constexpr size_t kAhead = 64;
 
   // REQUIRES: without `joined`, `bytes` can be read; else they are a part of its.

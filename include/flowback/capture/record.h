@@ -50,8 +50,8 @@ struct RecordFiles {
   std::string command_line;   // of the recorder, for the file's header: "flowback record -- ls"
   // Keep the files that ran, and the names that a process gives to code it makes, in
   // `output`.images (not where the output is a pipe). Recordings share copies in `image_store`, a
-  // folder of the user's alone, made when missing; empty: each has its own. There, copies that no
-  // recording has any more take so many bytes at most.
+  // folder of the user's alone, made when missing; empty: each has its own. `image_store_bytes`
+  // limits the size of the store's copies that no recording uses any more.
   bool keep_images = true;
   std::string image_store;
   uint64_t image_store_bytes = uint64_t{256} << 20;

@@ -53,7 +53,7 @@ constexpr std::optional<CodeMode> ModeOfMachine(std::string_view architecture) {
   return std::nullopt;
 }
 
-// So many bytes hold an instruction of any mode.
+// The number of bytes that hold any instruction of any mode.
 inline constexpr unsigned kLongestInstruction =
     std::ranges::max(kCodeModeTraits, {}, &CodeModeTraits::longest_instruction).longest_instruction;
 

@@ -59,7 +59,7 @@ class FlowSegment {
   bool empty() const { return items_.empty(); }
   const Item& operator[](size_t item) const { return items_[item]; }
   uint64_t instructions() const { return instructions_; }
-  // So many of them are the item's.
+  // Returns the number of instructions in the item.
   uint64_t InstructionsOf(size_t item) const {
     return (item + 1 < items_.size() ? items_[item + 1].first : instructions_) - items_[item].first;
   }

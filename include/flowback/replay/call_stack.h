@@ -217,7 +217,7 @@ class CallStack {
   // Where the flow stopped in untraced code, and has not gone on: the address of the instruction
   // that it should go on with; 0: it has gone on, or that is not known.
   uint64_t stopped_at() const;
-  // So many guesses have been made of this thread; the last one has that number.
+  // Returns the number of guesses made about this thread so far; the last guess has that number.
   uint64_t guess_count() const;
 
  private:

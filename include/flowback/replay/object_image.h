@@ -40,9 +40,9 @@ struct ObjectId {
 // The code of an object at the addresses in its headers, as objdump shows them. Cheap to copy.
 class ObjectImage {
  public:
-  // Looks for the file among ImageSearch::files, then as a recording's images are looked for. One
-  // without a build-id has to have the checksum, where that is known. Errors: kUnreadable where
-  // there is none, or none of this build.
+  // Looks for the file among ImageSearch::files, then as a recording's images are looked for. A
+  // file without a build-id must have the checksum if that is known. Errors: kUnreadable if no
+  // file, or no file of this build, is found.
   static Result<ObjectImage> Find(const ObjectId& id, const ImageSearch& search);
   // The file itself; `id.path` is its name in reports. Errors: kUnreadable.
   static Result<ObjectImage> Open(const ObjectId& id, const std::string& file);

@@ -58,7 +58,7 @@ class ThreadCursor {
   const TraceEvent& event() const;               // REQUIRES: kind() == kEvent
   const DataLoss& loss() const;                  // REQUIRES: kind() == kLoss
   const UnknownFlow& unknown() const;            // REQUIRES: kind() == kUnknown
-  // So many instructions of the thread lie before it.
+  // Returns the number of the thread's instructions before this place.
   uint64_t number() const;
   // When it most likely happened, as BlockRun::tsc; 0: not known, or behind the last element.
   uint64_t tsc() const;
@@ -80,8 +80,8 @@ class ThreadCursor {
   // before it.
   void ToTime(uint64_t tsc);
 
-  // One element on or back. False if there is none; a cursor that goes on stands behind the last
-  // element then, one that goes back at the first one.
+  // Moves one element forward or back. Returns false if no element is left: Next then stands behind
+  // the last element, Previous at the first one.
   bool Next();
   bool Previous();
   // The same, to the next or previous element of a kind.
@@ -96,8 +96,9 @@ class ThreadCursor {
   // that did not.
   bool NextBranch();
   bool PreviousBranch();
-  // To the next or previous execution of the instruction at `address`. False if there is none, and
-  // the cursor stays. Segments in which the index knows it did not execute are passed over.
+  // Moves to the next or previous execution of the instruction at `address`. Returns false, and
+  // does not move, if no execution lies in that direction. Skips segments that the index proves to
+  // lack it.
   bool NextAt(uint64_t address);
   bool PreviousAt(uint64_t address);
 
@@ -116,7 +117,7 @@ class ThreadCursor {
 // have thousands of threads. Belongs to the index's thread, and must not outlive the index.
 class CursorGroup {
  public:
-  // So many cursors are in memory at most.
+  // The largest number of cursors kept in memory.
   static constexpr size_t kLive = 8;
 
   // Each at its thread's first element.

@@ -45,7 +45,7 @@ struct TimelineFunction {
 };
 
 // How long calls took that were seen from their entry to their end. The quantiles are right to a
-// thirty-second of their value, the others to the unit. All 0: there was none.
+// thirty-second of their value, the others to the unit. All 0: no such call was seen.
 struct CallDurations {
   uint64_t count = 0;
   uint64_t min = 0;
@@ -217,7 +217,7 @@ struct TimelineOptions {
   // else those that took least time.
   bool by_instructions = false;
   size_t most_calls = size_t{1} << 16;  // kept at most; the longest of each thread
-  size_t columns = 0;                   // of the strips; 0: there are none
+  size_t columns = 0;                   // of the strips; 0: no strips are made
   size_t most_strips = 64;              // threads that have one: the longest-lived
   bool spans = false;                   // ThreadTimeline::spans
 };

@@ -45,7 +45,7 @@ class BranchSource {
   BranchSource(SimulatedKernel& kernel, const KnownFlow& flow, size_t pace)
       : kernel_(kernel), flow_(flow), pace_(pace), hardware_(BranchHardwareOf(kernel)) {}
 
-  // Every so many branches the thread goes to the next CPU.
+  // The thread moves to the next CPU after every `branches` branches.
   void MoveEvery(size_t branches) { move_every_ = branches; }
   // Executes on. False: the flow is at its end.
   bool Go();

@@ -23,7 +23,7 @@ class SimulatedKernel : public kernel::TreeKernel {
 
   // ---- what the test decides ----
   kernel::MachineTree& tree() { return tree_; }
-  // A process with one thread; else there is none.
+  // Adds a process with one thread. The kernel starts without processes.
   void AddProcess(pid_t pid);
   // All there are: a command's number is not known before.
   void HasAnyProcess() { any_process_ = true; }
@@ -55,9 +55,9 @@ class SimulatedKernel : public kernel::TreeKernel {
   std::function<void(size_t)> before_open;
   // It is not there any more.
   void RemoveProcess(pid_t pid) { processes_.erase(pid); }
-  // What the hardware does meanwhile. False: all that was recorded has ended. Called by each Wait,
-  // until a buffer wakes the reader or so many times; and after that as often as the reader is
-  // late.
+  // What the hardware does meanwhile. False: all that was recorded has ended. Each Wait calls it
+  // until a buffer wakes the reader, or `turns_of_wait` times. Then it calls it another
+  // `turns_too_late` times: the reader is late.
   std::function<bool()> meanwhile;
   size_t turns_of_wait = 1;
   size_t turns_too_late = 0;
@@ -89,7 +89,8 @@ class SimulatedKernel : public kernel::TreeKernel {
   std::vector<Event*> EventsOf(uint32_t type);
   size_t wake_ups() const { return wake_ups_; }
   size_t WriteAux(Event& event, Bytes data);
-  // As if what the area holds was written again, so many bytes: the fastest hardware.
+  // Acts as if the hardware had written the area's content again, `size` bytes of it. No hardware
+  // is faster.
   size_t RepeatAux(Event& event, size_t size);
   void NoteAux(Event& event, uint64_t flags);
 

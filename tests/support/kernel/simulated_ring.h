@@ -22,7 +22,8 @@ class SimulatedRing {
   std::span<uint8_t> pages() { return {memory_.data(), memory_.size()}; }
   perf_event_mmap_page& page() { return *reinterpret_cast<perf_event_mmap_page*>(memory_.data()); }
   std::span<uint8_t> MapAux(size_t bytes);
-  // So many bytes of records wake the reader; else half of the ring. AUX data: half of the area.
+  // Sets how many bytes of records wake the reader (default: half of the ring). Half of the AUX
+  // area does, too.
   void SetWatermark(size_t bytes) { watermark_ = bytes; }
   // Whether the reader is to be woken, since it was asked last.
   bool TakeWakeUp() { return std::exchange(wakes_, false); }
