@@ -22,7 +22,7 @@ class AddressStack {
 
   bool empty() const { return size_ == 0; }
   size_t size() const { return size_; }
-  uint64_t newest() const { return rooms_[size_]; }  // 0: there is none
+  uint64_t newest() const { return rooms_[size_]; }  // 0: the stack is empty
   std::span<const uint64_t> all() const { return std::span(rooms_).subspan(1, size_); }
 
   void Push(uint64_t address) { Exchange(false, address, true); }

@@ -10,7 +10,7 @@ namespace {
 constexpr uint64_t kFine = uint64_t{64} << 10;
 
 // The last sync point that is before, and the first one behind it that is not, or the stream's end.
-// `is_before` is asked for the time at a sync point, 0 if there is none.
+// `is_before` gets the time at a sync point; 0: it has no time.
 template <class IsBefore>
 StreamRange Divide(const TraceSource& source, const Stream& stream, IsBefore is_before) {
   StreamRange border{.begin = 0, .end = stream.bytes.size()};

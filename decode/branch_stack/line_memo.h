@@ -64,7 +64,7 @@ class LineMemo {
   }
 
  private:
-  // No program has so many: each takes some code of its own.
+  // No program has that many lines: each line takes some code of its own.
   static constexpr size_t kMostLines = size_t{1} << 18;
   static constexpr size_t kMostPassed = size_t{1} << 22;
   // A key and its line; two of them fill a line of the cache.

@@ -169,7 +169,7 @@ class Rebuilder {
   uint64_t until_ = 0;   // up to then the records do not say which program runs
   uint64_t latest_ = 0;  // when the program that runs began at the latest
   AddressSpace known_;   // its code, without the kernel's
-  size_t mapped_ = 0;    // so many mappings have been looked at
+  size_t mapped_ = 0;    // mappings looked at so far
 };
 
 }  // namespace

@@ -79,7 +79,7 @@ struct Source {
   std::optional<KernelMemory> memory;
   Verification verification = Verification::kGiven;
   bool now = false;      // /proc/kcore: what it holds is the present
-  std::string problem;   // why there is none
+  std::string problem;   // why the code is missing
   std::string kallsyms;  // its symbols; may be empty
 };
 

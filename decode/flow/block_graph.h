@@ -95,7 +95,7 @@ class BlockGraph {
     return table_of_blocks_;
   }
 
-  // The node that starts at `address`, made when there is none.
+  // Returns the node that starts at `address`, and makes it if needed.
   uint32_t NodeAt(uint64_t address);
   // Fills nodes()[id].next[direction].
   uint32_t Resolve(uint32_t id, unsigned direction);
@@ -105,8 +105,8 @@ class BlockGraph {
   }
   // Where `direction` leads: 1 the branch target or the code after a cut, 0 the next instruction.
   uint64_t SuccessorAddress(uint32_t id, unsigned direction) const;
-  // So many blocks may follow each other without a packet: about a million instructions in a line.
-  // No program runs code that goes on for longer, and each block takes memory.
+  // The largest number of blocks in a row without a packet: about a million instructions. No
+  // program runs code that goes on for longer, and each block takes memory.
   static constexpr unsigned kMaxWalk = 4096;
 
   // False when following next[1] from `id` through nodes that need no packet comes to none that

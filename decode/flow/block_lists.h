@@ -20,7 +20,7 @@ class BlockLists {
   // Names a list: where it begins, in units, and in the lowest byte how many steps it has. 0: none.
   using Ref = uint32_t;
   static constexpr unsigned kMost = 64;  // steps in a list
-  // Copying may write so many steps behind the list's end.
+  // Copying may write up to this many steps behind the list's end.
   static constexpr unsigned kSpill = 16;
 
   // The steps of a path up to the first one that took a packet, and their instructions. 0 steps:

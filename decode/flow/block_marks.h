@@ -24,7 +24,7 @@ class BlockMarks {
     marks_->executed.resize(2 * blocks);
     marks_->instructions.resize(2 * blocks);
   }
-  // Blocks that were executed one behind the other, so many times.
+  // Adds blocks that were executed one behind the other, `times` times.
   void Add(std::span<const BlockStep> steps, uint64_t times) {
     uint8_t* const executed = marks_->executed.data();
     for (const BlockStep step : steps) executed[step.number()] |= WayOf(step.taken());

@@ -73,7 +73,7 @@ class CodeView {
   struct Program {
     const AddressSpaceHistory* history = nullptr;
     size_t from = 0;
-    size_t at = 0;  // behind the last epoch: there is none
+    size_t at = 0;  // behind the last epoch: no program follows
   };
   Program program_;
 };

@@ -19,7 +19,7 @@ struct MemoryAddress {
   uint8_t base = kNoRegister;
   uint8_t index = kNoRegister;
   uint8_t scale = 0;
-  uint8_t index_bits = 0;  // so many low bits of the index are extended first; 0: it counts whole
+  uint8_t index_bits = 0;     // low bits of the index that are extended first; 0: all count
   bool index_signed = false;  // they are extended by their sign
   uint64_t displacement = 0;
 };

@@ -19,8 +19,8 @@ class Disassembler {
   Disassembler(const Disassembler&) = delete;
   Disassembler& operator=(const Disassembler&) = delete;
 
-  // The instruction at the start of `code`, which runs at `address`: "jne 0x401005". "(bad)" where
-  // there is none.
+  // The instruction at the start of `code`, which runs at `address`: "jne 0x401005". "(bad)": the
+  // code begins with no instruction.
   std::string Text(Bytes code, uint64_t address, CodeMode mode);
 
  private:

@@ -135,7 +135,7 @@ struct MachineStep {
   StepKind kind = StepKind::kCompute;
   StepOperation operation = StepOperation::kCopy;
   uint8_t condition = 0;
-  uint8_t bits = 64;    // of the result; loads and stores: so many BYTES of memory
+  uint8_t bits = 64;    // of the result; loads and stores: the number of BYTES
   bool atomic = false;  // a load or store that is half of an atomic operation
   StepOperand to{};
   StepOperand a{};

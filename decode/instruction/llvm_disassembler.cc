@@ -37,7 +37,7 @@ class LlvmLibrary {
     return library;
   }
 
-  // Null where there is none.
+  // Null: LLVM's library is incomplete, or lacks the target.
   LLVMDisasmContextRef Create(const LlvmTarget& target) {
     const std::scoped_lock lock(mutex_);  // LLVM's list of targets has none
     if (!complete_ || !SetUp(target.name)) return nullptr;
@@ -57,7 +57,7 @@ class LlvmLibrary {
   }
 
  private:
-  // LLVM asks for the name of a branch's target; where there is none it prints the address.
+  // LLVM asks for the name of a branch's target; without a name it prints the address.
   static const char* NoName(void*, uint64_t, uint64_t* kind, uint64_t, const char** name) {
     *kind = LLVMDisassembler_ReferenceType_InOut_None;
     *name = nullptr;

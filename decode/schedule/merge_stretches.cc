@@ -41,8 +41,8 @@ class SourcesByEstimate {
     Join(at);
   }
 
-  // The first source whose next stretch did not certainly go on after `time`; the number of sources
-  // where there is none.
+  // Returns the first source whose next stretch did not certainly go on after `time`; the number of
+  // sources: all went on.
   size_t FirstThatEnds(uint64_t time) const {
     for (const Block& block : blocks_) {
       if (block.first_end > time) continue;

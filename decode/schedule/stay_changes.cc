@@ -172,7 +172,7 @@ class Matcher {
 
   // The end of the stays whose switches all lie in the same pauses as that to next_. Without
   // addresses to choose by, these are all stays that fit each of the pauses. Settling them together
-  // saves time where a stream has little trace of a long time, and so many stays in one pause.
+  // saves time if a stream has little trace of a long time, and thus many stays in one pause.
   size_t EndOfRun(size_t end) const {
     if (evidence_ != nullptr || next_ == 0) return next_ + 1;
     for (const Pause& pause : possible_) {
@@ -284,8 +284,8 @@ class Changes {
     }
   }
 
-  // The last stay of the run whose thread differs from that of the stay before it; the first stay
-  // where there is none.
+  // Returns the run's last stay whose thread differs from the thread before; the first stay if all
+  // have the same thread.
   size_t LastChange(size_t first, size_t last) const {
     const std::span<const ThreadStay> stays = schedule_.stays;
     while (last > first && SameThread(stays[last - 1], stays[last])) --last;

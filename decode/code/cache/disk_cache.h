@@ -60,11 +60,11 @@ class DiskCache {
   DiskCache(DiskCacheSettings settings, uint64_t version)
       : settings_(std::move(settings)), version_(version) {}
 
-  // Returns the bytes kept under `name`, a file's name; null when there are none.
+  // Returns the bytes kept under `name`, a file's name; null: nothing is kept under it.
   std::unique_ptr<const CachedBytes> Load(const std::string& name) const;
-  // Whether a file could be kept; makes the folder where there is none.
+  // Returns whether a file could be kept; makes the folder if it does not exist.
   bool MayStore() const;
-  // Keeps the content, and makes the folder where there is none. False: it could not be kept.
+  // Keeps the content, and makes the folder if it does not exist. False: it could not be kept.
   bool Store(const std::string& name, Bytes content) const;
   // The same for content that is work to make: `make` is called only where `least` bytes, which it
   // gives or more, could be kept.
@@ -73,7 +73,8 @@ class DiskCache {
   // Removes the files that were used longest ago, until the folder is no larger than it may be.
   void Trim() const;
 
-  // The first thing that was not used because others have a hand in it; empty: there was none.
+  // Returns the first file or folder refused because others can write to it; empty: none was
+  // refused.
   std::optional<Error> Refusal() const;
 
  private:

@@ -35,7 +35,7 @@ class StoredBlocks {
   // they lay out memory.
   static uint64_t Version();
 
-  // Null: there is none.
+  // Null: no block begins at that offset.
   const StaticBlock* Find(uint64_t offset) const {
     for (size_t at = First(offset, bits_);; at = (at + 1) & mask()) {
       const uint32_t number = table_[at];

@@ -70,7 +70,7 @@ Result<CoreFile> ReadCoreHeaders(Bytes beginning, const std::string& name);
 // Calls visit for each note in a range of ELF notes; one that is cut has what there is of it.
 void ForEachNote(Bytes notes, const std::function<void(uint32_t type, Bytes content)>& visit);
 
-// The GNU build-id in a range of ELF notes; empty when there is none.
+// Returns the GNU build-id in a range of ELF notes; empty: the notes have no build-id.
 BuildId FindBuildId(Bytes notes);
 
 }  // namespace flowback

@@ -40,7 +40,7 @@ const CoreLayout* CoreLayoutOf(uint8_t elf_class, uint16_t machine);
 // The layout of a dump, by its ELF header. Null: it is none that can be read.
 const CoreLayout* CoreLayoutOf(Bytes core);
 
-// A register of the kernel's struct at `registers`. Empty: there is none of that name.
+// Returns a register of the kernel's struct at `registers`. Empty: no register has that name.
 std::optional<uint64_t> CoreRegister(const CoreLayout& layout, Bytes registers,
                                      std::string_view name);
 

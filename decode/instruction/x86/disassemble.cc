@@ -58,7 +58,7 @@ class CapstoneDecoder {
   }
 
   // When a handle first decodes, capstone makes a table for it and does not look whether it got the
-  // memory. Its memory is taken here for a moment: std::bad_alloc where there is none.
+  // memory. This takes as much memory for a moment: std::bad_alloc if it cannot be had.
   bool DecodeNop() {
     constexpr size_t kTable = size_t{64} << 10;
     constexpr uint8_t kNop[] = {0x90};

@@ -46,7 +46,7 @@ struct Operands {
   uint8_t rm = 0;  // of a register operand, or the base of a memory operand
   bool is_register = false;
   bool is_top = false;       // the word at the stack pointer
-  uint8_t displacement = 0;  // of one byte; 0: there is none
+  uint8_t displacement = 0;  // of one byte; 0: no displacement
   bool is_relative = false;  // a memory operand at a distance from the next instruction
 };
 

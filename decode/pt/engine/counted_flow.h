@@ -11,8 +11,9 @@ namespace flowback::pt {
 // A value, part of the engine's state. `retired`: how many instructions of the thread have been
 // decoded so far, counted from anywhere.
 struct CountedFlow {
-  // So many instructions, which no packet shows, a decoder walks for counts at most: a minute of an
-  // emulated loop. More count as lost, so that a few bytes of damage can't keep it busy for ever.
+  // The largest number of instructions that a decoder walks for a count, without packets: a minute
+  // of an emulated loop. More instructions count as lost, so that a few damaged bytes cannot keep
+  // the decoder busy for ever.
   static constexpr uint64_t kMost = uint64_t{1} << 33;
 
   bool known = false;    // a count has come since the flow was known

@@ -98,7 +98,7 @@ struct FlowState {
   LastIp last_ip_;
   Clock clock_;
   LossAccount account_;
-  size_t behind_last_psb_ = 0;  // the offset at which it begins, plus one; 0: there was none
+  size_t behind_last_psb_ = 0;  // the offset at which it begins, plus one; 0: no PSB so far
 
   // The flow.
   CountedFlow counted_;

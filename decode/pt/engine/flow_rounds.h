@@ -8,7 +8,7 @@
 // So where an asynchronous end comes at an instruction to which the code leads back without a
 // packet, the engine hands on the flow up to the first time that it comes there, and a loss without
 // bytes: the number of rounds is not proven. flowback's own recorders count instructions and write
-// an ExecutedCount before such an end; then the engine walks on until so many have executed.
+// an ExecutedCount before such an end; then the engine walks on until that number has executed.
 #pragma once
 
 #include <string>

@@ -29,7 +29,7 @@ void FlowEngine<Sink>::Goto(uint64_t ip) {
 }
 
 // No code is known at cur_. The trace's clock may lag behind the times of the kernel's mappings, so
-// a mapping that comes a little later is taken for there already. False: there is none.
+// the engine already uses a mapping that comes a little later. False: no mapping comes.
 template <FlowSink Sink>
 bool FlowEngine<Sink>::NoCode() {
   const uint64_t ip = CurrentAddress();

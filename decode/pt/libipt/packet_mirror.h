@@ -21,7 +21,7 @@ class PacketMirror {
 
   // Reads every packet that starts before `offset`, the instruction decoder's position.
   void AdvanceTo(uint64_t offset);
-  // The next outcome; empty when there is none.
+  // Takes the next outcome; empty: no outcome is left.
   std::optional<bool> TakeTnt();
   // False when no TIP is left for an indirect branch.
   bool TakeTip();

@@ -18,7 +18,7 @@ namespace flowback::libipt {
 
 constexpr uint64_t kPsbSize = 16;
 
-// Offset of the next PSB at or after `from`; bytes.size() when there is none.
+// Returns the offset of the next PSB at or after `from`; bytes.size(): no PSB follows.
 uint64_t NextPsb(Bytes bytes, uint64_t from);
 
 // How many PADs there are in `bytes`, which must hold whole packets that say nothing of the flow;

@@ -69,8 +69,8 @@ class StreamDecoder {
   struct Attempt {
     WalkRange range;
     WalkEnd first;      // how the first one ended
-    uint64_t skip = 0;  // so many steps have been handed on before
-    int cuts = 0;       // so many were made before this one
+    uint64_t skip = 0;  // steps handed on by earlier attempts
+    int cuts = 0;       // attempts made before this one
   };
   // All that is ours, as a value.
   struct Progress {

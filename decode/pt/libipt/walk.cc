@@ -199,7 +199,8 @@ int Walk::NextInstruction() {
   return status;
 }
 
-// Takes the branch's packet from the mirror and fills in what it says; false when there was none.
+// Takes the branch's packet from the mirror and fills in the outcome; false: no packet fits the
+// branch.
 bool Walk::Consume(Completed& instruction, const pt_insn& insn) {
   switch (instruction.kind) {
     case InstructionClass::kConditional: {

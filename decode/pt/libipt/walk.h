@@ -44,7 +44,7 @@ class Walk {
                             FlowWriter& writer, uint64_t skip, uint64_t retired);
 
   // Where to pause: at the first packet behind `offset`, a place of the stream, that is not gone
-  // past in silence; or after so many rounds, of which the first synchronises and each other takes
+  // past in silence; or after `rounds` rounds. The first round synchronises; each further one takes
   // an instruction or event.
   struct Limit {
     uint64_t offset = ~uint64_t{0};

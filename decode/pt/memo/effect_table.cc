@@ -47,7 +47,8 @@ void EffectTable::Clear() {
   deep_count_ = 0;
 }
 
-// The slot of the effect with that hash of which `is_it` says so; a free one if there is none.
+// Returns the slot of the effect with that hash that `is_it` accepts; a free slot if it accepts
+// none.
 template <class IsIt>
 EffectTable::Slot& EffectTable::Find(uint64_t hash, const IsIt& is_it) {
   for (size_t at = hash >> (64 - kSlotBits);; at = (at + 1) % kSlots) {

@@ -12,7 +12,7 @@ namespace flowback::pt {
 
 class MemoCache {
  public:
-  // It keeps so many.
+  // Keeps at most `most` memos.
   explicit MemoCache(size_t most = 8) : most_(most) {}
 
   // The memo of one graph's walks. Traces with and without compressed returns need memos of their

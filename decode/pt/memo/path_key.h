@@ -58,7 +58,7 @@ class Seed {
   uint32_t value_ = 0;
 };
 
-// What the memo knows of packets at a node: a path, a reason why there is none, or nothing.
+// What the memo knows about packets at a node: a path, the reason why no path exists, or nothing.
 class Answer {
  public:
   static constexpr uint64_t kMostInstructions = (1 << 11) - 1;
@@ -112,7 +112,7 @@ class TipTnt {
   static constexpr bool HasWord(uint64_t ip) {
     return ip == static_cast<uint64_t>(static_cast<int64_t>(ip << kIpShift) >> kIpShift);
   }
-  // The same with a short TNT packet behind it. REQUIRES: there is none.
+  // Adds a short TNT packet behind it. REQUIRES: it has no TNT packet.
   constexpr TipTnt With(uint8_t tnt) const { return TipTnt(word_ | uint64_t{tnt} << kTntShift); }
   constexpr TipTnt WithoutTnt() const { return TipTnt(word_ & ~(uint64_t{0xff} << kTntShift)); }
 
@@ -164,7 +164,7 @@ class PathKey {
       : packets_(packets),
         bits_(uint64_t{seed.value()} << 32 | packets.key_bits()),
         place_(seed.value() ^ static_cast<uint32_t>(packets.word() * FlowDigest::kFactor >> 32)) {}
-  // One more call is part of it; so many as Answer::kMostBehind at most.
+  // Adds one more call to the key; Answer::kMostBehind calls at most.
   void LookBehind(uint32_t call) {
     bits_ += Answer::kBehindCall << Packets::kAnswerShift;
     place_ = (place_ + call + 1) * kCallFactor;
@@ -185,7 +185,7 @@ class PathKey {
   uint32_t place_;
 };
 
-// A slot of a table: a path, or the reason why there is none. Half a line of the cache.
+// A slot of a table: a path, or the reason why no path exists. Half a line of the cache.
 template <class Packets>
 struct alignas(32) Path {
   static constexpr bool kPacketsBeside = std::is_same_v<Packets, TipTnt>;

@@ -53,7 +53,7 @@ class PathWalk {
   const BlockStep* steps() const { return steps_; }
   // The number of what it does to the stack. REQUIRES: !table.full().
   EffectTable::Number KeepEffect(EffectTable& table) const;
-  // So many calls must be on the stack for the path to be right; also behind another result.
+  // Returns how many calls the stack must hold for the path to be right; valid for any result.
   unsigned needs() const { return effect_.needs; }
 
  private:

@@ -39,8 +39,8 @@ class ReturnStack {
     uint8_t needs = 0;
     uint8_t pops = 0;  // that many, or all if there are fewer
     uint8_t pushes = 0;
-    // So many of the calls that were there can be left at most: calls of its own make the oldest
-    // fall out, which later returns do not bring back.
+    // The largest number of earlier calls that can be left: the path's own calls make the oldest
+    // ones fall out, and later returns do not bring them back.
     uint8_t room = kDepth;
 
     // One more of the calls that were there returns.
@@ -86,8 +86,8 @@ class ReturnStack {
   void PopIfAny() {
     if (!empty()) Pop();
   }
-  // The call behind `newer` newer ones, no more than kMaxDeep; 0 when it has no node, and, perhaps,
-  // when there is none.
+  // Returns the call behind `newer` newer ones, at most kMaxDeep. Returns 0 if the call has no
+  // node. If the stack has no such call, the result may be 0.
   uint32_t CallAt(unsigned newer) const { return calls_[top_ - newer]; }
   // Whether the stack holds the calls that are taken. REQUIRES of these two: not deep; but then
   // both say no.

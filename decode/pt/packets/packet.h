@@ -29,8 +29,9 @@ inline ReadResult ReadPacket(Bytes at, PebsState& pebs, Packet& out) {
 // The manual's name: "TIP.PGE". Both forms of TNT are "TNT".
 std::string_view NameOf(const Packet& packet);
 
-// The payload in words, empty where there is none. With `last_ip`, IPs are decompressed against it
-// and it follows the stream; without, they are printed as the packet has them.
+// Returns the payload in words; empty: the packet has no payload. With `last_ip`, IPs are
+// decompressed against it and it follows the stream; without, they are printed as the packet has
+// them.
 std::string Describe(const Packet& packet, LastIp* last_ip = nullptr);
 
 // What Describe does to `last_ip`, without the words.

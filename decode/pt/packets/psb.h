@@ -31,7 +31,8 @@ struct Psb {
   bool operator==(const Psb&) const = default;
 };
 
-// Offset of the first complete PSB pattern at or after `from`; bytes.size() when there is none.
+// Returns the offset of the first complete PSB pattern at or after `from`; bytes.size(): no pattern
+// follows.
 size_t FindPsb(Bytes bytes, size_t from);
 // The same in the first `end` bytes of a window's; moves it along.
 size_t FindPsb(StreamWindow& window, size_t end, size_t from);

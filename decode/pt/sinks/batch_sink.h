@@ -132,7 +132,7 @@ class BatchSink : public ForwardingSink<BatchSink<Receiver>, Receiver> {
     steps_.set_end(end);
     open_.next = graph.info(id).address;
   }
-  // False: there is none, the next packet must be walked.
+  // False: the next packet must be walked.
   bool HasRoom() {
     if (steps_.end() > steps_.limit()) MakeRoom();
     return Room() - Untold() >= BlockLists::kMost;
@@ -214,7 +214,7 @@ class BatchSink : public ForwardingSink<BatchSink<Receiver>, Receiver> {
   }
   // Blocks of the current stretch that no piece has handed to the receiver.
   size_t Untold() const { return open_.count - told_steps_; }
-  // So many of its steps will lie before `step`, behind end(), once that has moved there.
+  // Returns how many of the stretch's steps lie before `step`, which is at or behind end().
   size_t StepsTo(const BlockStep* step) const {
     return open_.count + static_cast<size_t>(step - steps_.end());
   }

@@ -89,7 +89,7 @@ bool PacketWalk::NextPart() {
   return true;
 }
 
-// False: there is none, as the part ends or what follows can't be read.
+// Reads one packet. False: the part ends, or the next bytes cannot be read.
 bool PacketWalk::ReadOne() {
   synced_ = false;
   if (at_ >= end_) return false;

@@ -41,7 +41,8 @@ class PacketWalk {
   size_t size() const { return size_; }
   const Packet& packet() const { return packet_; }  // REQUIRES: kPacket
   LossCause cause() const { return cause_; }        // REQUIRES: kUnread
-  // So many bytes so far are both a PSB's and a packet's that damage made, which reaches into it.
+  // Returns how many bytes so far belong both to a PSB and to a false packet, made by damage, that
+  // reaches into it.
   uint64_t told_twice() const { return told_twice_; }
 
  private:

@@ -19,7 +19,7 @@ class Before {
   Before(const Stream& stream, const CpuId& cpu)
       : stream_(stream), window_(stream.bytes, stream.joined), errata_(ErrataOf(cpu)) {}
 
-  // Offset of the last PSB at or before `offset`; 0 when there is none.
+  // Returns the offset of the last PSB at or before `offset`; 0: no PSB comes before.
   size_t LastPsb(size_t offset) {
     constexpr size_t kFirstLook = 1 << 13;
     const size_t size = Psb::kPattern.size();

@@ -9,7 +9,7 @@
 
 namespace flowback::pt {
 
-// Reads the packet there and goes on behind it. False: there is none that can be read.
+// Reads the packet there and goes on behind it. False: no packet can be read there.
 bool PacketsAhead::ReadPacketAt(From& from, Packet& packet) {
   if (from.at < from.end) window_.Reach(static_cast<size_t>(from.at - input_.bytes.data()));
   const Bytes rest(from.at, static_cast<size_t>(from.end - from.at));

@@ -41,7 +41,7 @@ class StreamParts {
   const ThreadStay* StayAtHand(const DecodeInput& input) const {
     return change_ != 0 ? input.changes[change_ - 1].stay : nullptr;
   }
-  // Where the next stay begins; the stream's end where there is none.
+  // Returns where the next stay begins; the stream's end: no stay follows.
   size_t NextStay(const DecodeInput& input) const {
     return change_ < input.changes.size() ? input.changes[change_].offset : input.bytes.size();
   }

@@ -143,8 +143,8 @@ void Clock::On(const Cbr& packet) {
   if (packet.ratio == known_ratio_) return;
   tsc_ = cycle_base_tsc_ = tsc();
   folded_cycles_ += std::exchange(cycles_, 0);
-  // Cycles at a ratio that is not known are of no use, and no CYC packet need come before this one
-  // with their number. There were none where it comes with a TSC packet.
+  // Cycles at an unknown ratio are of no use, and a CYC packet with their number need not come
+  // before this packet. No cycles passed if this packet comes with a TSC packet.
   const bool with_tsc = folded_cycles_ == 0 && base_lo_ == base_hi_;
   if (!gap_since_base_ && (highest_ratio_ != 0 || with_tsc))
     highest_ratio_ = std::max(highest_ratio_, packet.ratio);

@@ -188,8 +188,7 @@ class Clock {
 };
 
 // A time that is not before anything that `rest` begins with: from the first packet in it with the
-// time, no more than `limit` bytes away. Empty when there is none. `clock` is as it is before
-// `rest`.
+// time. Empty: the first `limit` bytes have no such packet. `clock` is as it is before `rest`.
 std::optional<uint64_t> TimeAfter(Bytes rest, Clock clock, PebsState pebs,
                                   size_t limit = size_t{64} << 10);
 

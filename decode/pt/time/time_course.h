@@ -32,7 +32,7 @@ namespace flowback::pt {
 class TimeCourse {
  public:
   using Number = TimeMarks::Number;
-  // So many instructions had executed at a mark, or where tracing was off.
+  // The number of instructions executed up to a mark, or up to where tracing was off.
   struct Point {
     uint64_t count = 0;
     Number mark = 0;      // 0: a break
@@ -54,7 +54,7 @@ class TimeCourse {
 
   // The current leg may have changed, because marks have become final.
   void Restart() { leg_.valid = false; }
-  // Behind the last mark, so many ticks an instruction.
+  // Sets the pace behind the last mark, in ticks an instruction.
   void SetTailPace(double pace) { tail_pace_ = pace; }
   double usual_pace() const { return usual_pace_; }
 
@@ -156,7 +156,7 @@ class TimeCourse {
     line.pauses = static_cast<double>(leg_.passed - 1) * leg_.pause;
     if (leg_.end_mark != 0) line.end = leg_.end_tsc;
   }
-  // So many instructions had executed where that line ends.
+  // Returns how many instructions had executed where that line ends.
   uint64_t EndOfLine() const {
     const uint64_t end = leg_.end_mark != 0 ? leg_.end : ~uint64_t{0};
     return leg_.passed < leg_.points ? std::min(end, points_[leg_.passed].count) : end;
@@ -185,7 +185,7 @@ class TimeCourse {
     bool valid = false;
     uint64_t begin = 0;  // counts; `begin` one more where the first instruction has the mark's time
     uint64_t end = 0;
-    Number end_mark = 0;  // 0: there is none yet
+    Number end_mark = 0;  // 0: no mark yet
     uint64_t begin_tsc = 0;
     uint64_t end_tsc = 0;
     size_t points = 0;  // up to the next mark

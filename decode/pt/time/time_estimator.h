@@ -160,8 +160,9 @@ class TimeEstimator : private EstimatorState {
 
   // A piece of flow that the packet in work proves. Its pointers must stay valid until Finish.
   void OnBlock(const BlockRun& run);
-  // So many blocks, all of the same bounds, of a stretch that OnStretch brings. `takes_packet`: so
-  // does the last one, none before it. All must have come before a mark with its own time.
+  // Takes `blocks` blocks with the same bounds, of a stretch that OnStretch brings. `takes_packet`:
+  // the last block takes a packet; no block before it does. All must come before a mark with its
+  // own time.
   [[gnu::always_inline]] void OnBlocks(size_t blocks, uint64_t instructions, bool takes_packet) {
     Piece& piece = Add(Piece::Kind::kBlocks);
     waiting_ += blocks;
@@ -178,7 +179,7 @@ class TimeEstimator : private EstimatorState {
   StepBuffer& steps() { return steps_; }
   // The next block that takes a packet has a time of its own.
   bool TimesNext() const { return exact_; }
-  // So many more blocks may come until all go on with what is known.
+  // Returns how many more blocks may come until all waiting blocks are handed on.
   size_t Room() const { return kMaxWaiting - waiting_; }
   void OnEvent(const TraceEvent& event);
   // Instead of OnBlock, where only the times of events matter.
