@@ -28,13 +28,13 @@ namespace flowback {
 
 // Cycles from the branch before, as far as the hardware recorded them.
 struct CycleSums {
-  std::map<uint32_t, uint64_t> exact;  // how often it was so many
+  std::map<uint32_t, uint64_t> exact;  // how often each number of cycles occurred
   uint64_t at_least = 0;               // how often it was more than the counter holds
   uint64_t instructions = 0;           // that executed in the cycles of `exact`
 
   uint64_t count() const;
   uint64_t sum() const;  // of `exact`
-  // The smallest number that this share of `exact` (0 to 1) does not pass; 0: there is none.
+  // The smallest number that this share of `exact` (0 to 1) does not pass; 0: `exact` is empty.
   uint32_t Quantile(double share) const;
   void Add(const CycleSums& other);
 };

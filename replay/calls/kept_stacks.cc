@@ -55,7 +55,7 @@ class Allowance {
   Allowance(const FlowIndex& index, uint64_t part) : bytes_(TraceBytes(index)), part_(part) {
     for (const IndexedThread& thread : index.threads()) all_ += thread.instructions;
   }
-  // So many instructions of the thread have passed.
+  // Notes that the thread has executed `instructions` instructions.
   void PassTo(uint64_t instructions) {
     passed_ += instructions - thread_;
     since_ += instructions - thread_;
@@ -329,7 +329,7 @@ class KeptStacks::Impl {
   const Source source_;
   const IndexCache cache_;
   const uint64_t part_;
-  // So many shares are passed over at most between two that are played.
+  // The largest number of shares passed over between two that are played.
   static constexpr size_t kMostPassed = 4096;
   static constexpr size_t kMostRecent = 8;
   // A state that was come to lately, at the begin of a share.

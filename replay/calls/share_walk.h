@@ -51,9 +51,9 @@ class ShareWalk {
  private:
   // What a share does to the stack as it is there. Calls are counted from the outermost one.
   struct Reach {
-    size_t lowest = 0;            // so many were open when there were the fewest
-    size_t touched = 0;           // so many are the same behind it
-    size_t behind = 0;            // so many are open behind it
+    size_t lowest = 0;            // the fewest calls open at a time
+    size_t touched = 0;           // outermost calls that it leaves unchanged
+    size_t behind = 0;            // calls open behind it
     uint64_t return_address = 0;  // of the innermost call then
     bool replaced = false;        // a jump replaced that
   };

@@ -2,9 +2,9 @@
 // The stacks of a thread at some of its shares, as bytes, and the shares with later facts about
 // them.
 //
-// Each state keeps only what differs from the one before it: so many first bytes are the same, and
-// the others follow. To come to one all states before it are put together, which is no more work
-// than to copy them.
+// Each state keeps only its difference from the state before: the number of first bytes that are
+// the same, and the other bytes. To make one state, all states before it are put together, which is
+// no more work than to copy them.
 #pragma once
 
 #include <cstddef>
@@ -31,7 +31,7 @@ class StackChain {
   size_t size() const { return states_.size(); }
   // Bytes of the states, about.
   size_t bytes() const { return differences_.size(); }
-  // The last state up to the share, by its number among all; empty: there is none.
+  // Returns the number of the last state up to the share; empty: no state comes before.
   std::optional<size_t> LastUpTo(uint32_t share) const;
   uint32_t ShareOf(size_t number) const { return states_[number].share; }
   std::vector<uint8_t> State(size_t number) const;

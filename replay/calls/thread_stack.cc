@@ -151,7 +151,8 @@ class StackSnapshots::Impl final : public CallListener {
   uint64_t guesses_before_ = 0;  // CallStack::guess_count when told_ was taken
 };
 
-// Whether a place lies in so many instructions, of which the last one executed then.
+// Returns whether the next place lies in `count` instructions from `first` on; the last one
+// executed at `last_tsc`.
 bool StackSnapshots::Impl::Wants(uint64_t first, uint64_t count, uint64_t last_tsc) const {
   if (taken_ == places_.size()) return false;
   const StackPlace& place = places_[taken_];

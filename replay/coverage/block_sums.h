@@ -16,7 +16,7 @@ namespace flowback {
 // Numbers of added items, by their hash. The caller decides equality.
 class NumberTable {
  public:
-  // The number for which `is_it` holds; `next` where there was none, which has it from now on.
+  // Returns the number for which `is_it` holds. If no number does, adds `next` and returns it.
   // `hash_of` returns the hash of a number.
   template <class IsIt, class HashOf>
   uint32_t Find(uint64_t hash, uint32_t next, IsIt&& is_it, HashOf&& hash_of) {

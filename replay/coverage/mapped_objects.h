@@ -38,7 +38,7 @@ class MappedObjects {
   struct Program {
     TimeSpan life;
     size_t parent = kNone;                        // whose objects it began with
-    size_t inherited = 0;                         // so many of them
+    size_t inherited = 0;                         // the number of these objects
     std::vector<uint32_t> objects;                // its own, in the order of their mapping
     std::unordered_map<uint32_t, size_t> places;  // in them
     bool ran = false;

@@ -103,8 +103,9 @@ bool StaticCodeBuilder::HasExecuted(uint64_t address) const {
   return std::ranges::binary_search(executed_, address);
 }
 
-// Only executed flow shows whether a call comes back. Alignment after one that ran and never came
-// back, before code with other ways to it, is no code. Returns where that ends; 0: there is none.
+// Only executed flow shows whether a call comes back. Alignment after a call that ran and never
+// came back, before code with other ways to it, is no code. Returns where that alignment ends; 0:
+// no alignment follows.
 uint64_t StaticCodeBuilder::PaddingBehind(const StaticInstruction& call, uint64_t end) const {
   const uint64_t begin = call.address + call.length;
   uint64_t at = begin;

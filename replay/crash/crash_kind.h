@@ -24,7 +24,8 @@ struct DeathFacts {
 
 CrashKind KindOf(const DeathFacts& facts);
 
-// The functions of the round of calls that the innermost frames repeat; empty: there is none.
+// Returns the functions of the round of calls that the innermost frames repeat; empty: they repeat
+// none.
 std::vector<std::string> RecursionOf(const std::vector<CrashPlace>& frames);
 
 // Whether the thread was sending a signal: the innermost frames are functions of that, it is

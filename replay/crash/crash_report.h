@@ -116,7 +116,7 @@ struct CrashWhy {
   std::optional<uint64_t> before_ns;
 };
 
-// A function that a thread did not leave for so many instructions, up to the end of its flow.
+// A function that a thread did not leave for its last `instructions` instructions.
 struct CrashStay {
   CrashPlace place;  // where it goes on in that function
   uint64_t instructions = 0;
@@ -167,7 +167,7 @@ struct CrashReport {
   std::optional<CrashPlace> thrown;  // where the exception came from
   bool aborted = false;              // the thread was in abort()
   bool terminated = false;           // it was in std::terminate()
-  // The type of the uncaught exception. Empty: not known, or there is none.
+  // The type of the uncaught exception. Empty: not known, or no exception was uncaught.
   std::string thrown_type;
   // The C library's last message, or the exception's text. Empty: not known.
   std::string message;
@@ -204,9 +204,9 @@ struct CrashInput {
   ReplayedStacks& stacks;
   ImageMemory& images;
   const EndCore* core = nullptr;
-  const LivingDump* living = nullptr;  // where the threads stood in such a dump; null: it is none
+  const LivingDump* living = nullptr;  // where the threads stood in such a dump; null: no such dump
 
-  // The dump of the process' death; null: there is none.
+  // Returns the dump of the process' death; null: no such dump.
   const EndCore* death_core() const { return living == nullptr ? core : nullptr; }
 };
 

@@ -15,8 +15,8 @@ struct DyingThread {
   std::optional<ProcessEnd> end;  // of the process; its tid is -1 if the thread is not known
 };
 
-// Returns the thread that a signal killed. If there is none, returns a thread whose end was
-// recorded, else the first one.
+// Returns the thread that a signal killed. If no signal killed a thread, returns a thread whose end
+// was recorded, else the first thread.
 DyingThread FindDying(const CrashInput& input);
 
 }  // namespace flowback

@@ -11,7 +11,7 @@
 
 namespace flowback {
 
-// So many instructions are looked at.
+// The number of a thread's last instructions to look at.
 inline constexpr uint64_t kLongStay = 2'000'000;
 
 // The innermost frame of the stack at the end of a thread's flow that was there during the last

@@ -102,7 +102,7 @@ class StoreSearch {
     return {.lo = bounds.lo, .hi = bounds.hi == 0 ? kAlways : bounds.hi};
   }
 
-  // So many of the thread's instructions may have executed before the load.
+  // Returns how many of the thread's instructions may have executed before the load.
   uint64_t CountBefore(const Tier& tier, size_t thread) const {
     if (tier.load.hi == kAlways) return input_.machine.thread(thread).instructions;
     ThreadCursor cursor = EndOf(input_, thread);

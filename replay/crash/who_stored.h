@@ -18,7 +18,8 @@
 
 namespace flowback {
 
-// So many threads beside the dying one are searched. If there are more, the result is empty.
+// The largest number of threads searched beside the dying one. If there are more, the result is
+// empty.
 inline constexpr size_t kMostStoringThreads = 31;
 
 // `loaded`: the number of the dying thread's instruction ahead of which the value was there.

@@ -42,8 +42,8 @@ uint64_t Mixed(uint64_t key, uint64_t value) {
   return MixBits(key ^ value) + (key >> kFolded);
 }
 
-// Returns a key that distinguishes a function, in so many levels of a place, from the same one
-// inlined elsewhere. `id`: that of the outermost function.
+// Returns a key that distinguishes a function, `levels` levels deep in a place, from the same
+// function inlined elsewhere. `id`: the outermost function's.
 uint64_t KeyOf(uint64_t id, const SourcePlace& place, size_t levels) {
   uint64_t key = Mixed(id, levels);
   for (size_t level = 1; level <= levels; ++level) {

@@ -20,7 +20,7 @@ namespace flowback::dap {
 struct LineCode {
   uint32_t line = 0;
   std::vector<uint64_t> addresses;  // sorted
-  // Where the line begins with the code of functions that are inlined into it: so many of these.
+  // Addresses where the line begins with the code of inlined functions, and how many of them.
   std::map<uint64_t, size_t> inlined;
   // More than one if the path fits several files as well: then the line's code in each.
   std::vector<std::string> files;

@@ -33,7 +33,7 @@ Line LineAt(const AddressSpace& space, uint64_t address, CodeMode mode) {
 
 uint64_t LengthOf(const Line& line) { return std::max<uint64_t>(line.bytes.size(), 1); }
 
-// So many instructions of the function before an address; what lies before it is not known.
+// Returns `wanted` instructions before an address. Those before the function are not known.
 std::vector<Line> LinesBefore(const AddressSpace& space, const FunctionPiece& piece, uint64_t end,
                               size_t wanted, CodeMode mode) {
   constexpr size_t kMostKept = 4 * size_t{kMostInstructions};

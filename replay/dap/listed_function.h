@@ -26,7 +26,7 @@ class ListedFunction {
   const std::string& text() const { return text_; }
   // The line of the instruction that holds the address, counted from 1. Empty: none does.
   std::optional<uint32_t> LineOf(uint64_t address) const;
-  // The instruction of the line. Empty: there is none.
+  // Returns the address of the line's instruction. Empty: the line has none.
   std::optional<uint64_t> AddressOf(uint32_t line) const;
   uint64_t begin() const { return addresses_.empty() ? 0 : addresses_.front(); }
 

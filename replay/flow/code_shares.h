@@ -65,7 +65,7 @@ class ShareCounter final : public BlockCountConsumer {
   using Place = std::pair<const AddressSpace*, uint64_t>;  // address
   struct Block {
     std::vector<uint8_t> lengths;
-    std::vector<uint64_t> times;  // that so many of its instructions executed, less one
+    std::vector<uint64_t> times;  // [n]: how often it executed n + 1 instructions
   };
   struct HashOfPlace {
     size_t operator()(const Place& place) const {

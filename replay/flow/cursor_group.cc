@@ -34,7 +34,7 @@ class CursorGroup::Impl {
 
  private:
   struct ParkedThread {
-    std::optional<uint64_t> tsc;  // ToTime's; empty: there was none
+    std::optional<uint64_t> tsc;  // ToTime's; empty: it was not called
     std::optional<ThreadCursor::Place> place;
   };
   struct LoadedThread {

@@ -10,13 +10,13 @@
 
 namespace flowback {
 
-// To the next or previous execution of the instruction at `address`. False: there is none, and the
-// position is what it was.
+// Moves to the next or previous execution of the instruction at `address`. False: no execution lies
+// there, and the position stays.
 bool ToNextAt(CursorPosition& position, const FlowIndex& index, uint64_t address);
 bool ToPreviousAt(CursorPosition& position, const FlowIndex& index, uint64_t address);
 
-// To the next or previous element of a kind, branch, or first instruction of a block run. False:
-// there is none, and the position is at the end or at the first element.
+// Moves to the next or previous element of a kind, branch, or first instruction of a block run.
+// False: none is left, and the position is at the end or at the first element.
 bool ToNextOf(CursorPosition& position, CursorPosition::Kind kind);
 bool ToPreviousOf(CursorPosition& position, CursorPosition::Kind kind);
 bool ToNextBranch(CursorPosition& position);

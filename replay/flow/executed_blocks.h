@@ -43,7 +43,7 @@ class ExecutedBlocks {
     next_ -= batch.steps.size();
   }
   void Add(const BlockRun& run);
-  // So many instructions that executed in a block.
+  // Adds `instructions` instructions that executed in a block.
   void Add(const BlockTable& table, uint32_t block, uint64_t instructions) {
     PerTable& of = Of(table);
     of.executed[block] = 1;

@@ -104,7 +104,7 @@ class IndexBuilder::ShareCounter final : public ExecutionConsumer {
     if (judge_ != nullptr) CallsOf(Of(unknown.stay)).NoteUnusual();
   }
 
-  // The only stay has so many more, without other facts.
+  // Adds instructions to the only stay, without other facts.
   void Add(uint64_t instructions) { shares_.front().instructions += instructions; }
   void Add(OverCalls calls) {
     if (judge_ != nullptr) calls_.front().ReadOver(std::move(calls));

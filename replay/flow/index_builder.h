@@ -81,7 +81,7 @@ class IndexBuilder {
   std::vector<std::vector<SegmentSteps>> steps_;
   size_t addresses_ = 0;  // in calls_; beyond kMostAddresses the changes count as unusual
   size_t gone_over_ = 0;
-  unsigned in_full_ = 0;  // so many segments that come are read in full
+  unsigned in_full_ = 0;  // coming segments to read in full
   IndexContent content_;
   ExecutedBlocks blocks_;
   // The hottest of each stretch, in the order of IndexContent::Stream::hot; streams one behind the

@@ -18,7 +18,7 @@ struct IndexContent {
   // Where a segment of a stream begins and ends.
   struct Segment {
     uint64_t stop = 0;       // FlowReader::ReadTo's
-    uint32_t steps = 0;      // so many beyond it: see flow_index.cc
+    uint32_t steps = 0;      // steps beyond `stop`: see flow_index.cc
     uint32_t stretch = 0;    // of the stream, which it lies in
     uint64_t state_end = 0;  // in Stream::states; it begins where that of the segment before ends
   };

@@ -60,7 +60,7 @@ class LineFilter {
  public:
   static constexpr size_t kBitsForLine = 10;
 
-  // So many words are right for that many lines.
+  // Returns the right number of words for that many lines.
   static size_t WordsFor(size_t lines) { return (lines * kBitsForLine + 63) / 64; }
   // REQUIRES: words > 0.
   static std::vector<uint64_t> Of(const std::vector<Line>& lines, size_t words) {

@@ -8,10 +8,10 @@
 //                       calling       worker 1       worker 2
 //                       thread
 //
-// A worker whose job is not the first one waits when `in_flight` segments are there already; that
-// of the first one goes on, a little ahead of the calling thread. So it always comes to more flow,
-// and memory is that of so many. A long job is always a worker's: then decoding it and what the
-// consumer makes of it go on side by side.
+// A worker whose job is not the first one waits when `in_flight` segments exist already; the first
+// job's worker goes on, a little ahead of the calling thread. So the calling thread always gets
+// more flow, and memory is limited to those segments. A long job is always a worker's: then
+// decoding it and what the consumer makes of it go on side by side.
 #include "flowback/replay/player.h"
 
 #include <algorithm>
@@ -197,7 +197,7 @@ class ParallelPlay {
     next_ = job + 1;
     return false;
   }
-  // The number of jobs: there is none left.
+  // Returns the next job; the number of jobs: no job is left.
   size_t TakeJob() {
     std::unique_lock lock(mutex_);
     // So far ahead that small stays keep all workers busy, and no further.

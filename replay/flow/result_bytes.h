@@ -173,7 +173,7 @@ class ResultReader {
   void Optional(std::optional<T>& value, Each each) {
     if (Limited(2) == 1) each(value.emplace());
   }
-  // So many functions there are.
+  // Sets the number of functions.
   void set_functions(size_t functions) { functions_ = functions; }
   void Expect(bool sense) {
     if (!sense) in_.Fail();

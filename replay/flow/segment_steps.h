@@ -104,7 +104,7 @@ class IndexSteps {
   // Returns the steps of the share's segment; `known` is false where FlowIndex::Options::steps was.
   static const SegmentSteps& Of(const FlowIndex& index, const FlowShare& share);
   static const ToldRuns& Runs(const FlowIndex& index);
-  // So many segments were not read in full for it.
+  // Returns how many segments were not read in full for the index.
   static size_t GoneOver(const FlowIndex& index);
 };
 

@@ -29,7 +29,7 @@ class SpaceNames {
   bool Has(const AddressSpace* space) const { return names_.contains(space); }
   // REQUIRES: it has it.
   uint32_t Of(const AddressSpace* space) const { return names_.at(space); }
-  // Null: there is none of that name.
+  // Null: no space has that name.
   const AddressSpace* Find(uint32_t name) const {
     return name < spaces_.size() ? spaces_[name] : nullptr;
   }

@@ -37,7 +37,7 @@ class GdbFiles {
     Bytes bytes() const;
   };
 
-  // The recording's file of that path; null: there is none, or it is not usable.
+  // Returns the recording's file with that path; null: it has no such file, or none that is usable.
   const ImageStatus* Find(const std::string& path) const;
   // Where a separate debug file of that path lies under --symfs; empty: the path is none of one.
   std::string DebugFileAt(const std::string& path) const;

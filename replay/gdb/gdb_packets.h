@@ -57,8 +57,8 @@ std::string HexOf(std::string_view bytes);
 std::string HexOfNumber(uint64_t value, size_t size);
 // Empty: these are no pairs of hexadecimal digits.
 std::optional<std::string> BytesOfHex(std::string_view hex);
-// Takes a hexadecimal number from the front of the text. Empty: there is none, or it has more than
-// 64 bits.
+// Takes a hexadecimal number from the front of the text. Empty: no number stands there, or it has
+// more than 64 bits.
 std::optional<uint64_t> TakeHex(std::string_view& text);
 // Takes `word` from the front of the text, if it begins so.
 bool TakeWord(std::string_view& text, std::string_view word);

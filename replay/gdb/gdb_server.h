@@ -81,7 +81,7 @@ class GdbServer {
   Replies ThreadExtra(std::string_view rest);
   Replies Attached(std::string_view rest);
   Replies Transfer(std::string_view rest);
-  // A document that gdb reads with qXfer. Empty: there is none of that annex.
+  // A document that gdb reads with qXfer. Empty: it has no such annex.
   struct Object {
     std::string_view name;
     std::optional<std::string> (GdbServer::*read)(std::string_view annex);
@@ -174,7 +174,7 @@ class GdbServer {
   // Asked for with T since the last stop. Before gdb goes on with the step of one thread while all
   // of them may run, it asks whether that one is alive, and nothing else shows which one it means.
   std::optional<size_t> asked_for_;
-  size_t ends_told_ = 0;  // so many steps in a row found the thread at its end
+  size_t ends_told_ = 0;  // steps in a row that found the thread at its end
   std::set<std::pair<char, uint64_t>> breakpoints_;  // '0' or '1', address
   std::optional<std::vector<uint32_t>> calls_;       // as StopMarks::calls
   bool multiprocess_ = false;

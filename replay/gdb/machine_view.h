@@ -62,7 +62,7 @@ class MachineView {
 
   // A thread without a number has that of its place among the others.
   ThreadNumber NumberOf(size_t thread) const;
-  // The machine's thread of that number. Empty: there is none.
+  // Returns the machine's thread with these numbers. Empty: it has no such thread.
   std::optional<size_t> ThreadOf(int64_t pid, int64_t tid) const;
 
   // The number of the signal that killed the thread. Empty: none did, by the recording.

@@ -55,8 +55,8 @@ class LockPlayer final : public LeapingPlayer {
   // What calls the thread makes up to its end does not matter if none belongs to a lock.
   bool MayLeaveCalls() const { return !stopped_ && teller_->IsIdle(); }
 
-  // The calls pass over flow, if they can: they go on behind so many instructions more, in a call
-  // of which nothing is known. REQUIRES: MayLeaveCalls.
+  // Lets the calls pass over `instructions` instructions, if they can. They go on in a call about
+  // which nothing is known. REQUIRES: MayLeaveCalls.
   bool LeaveCalls(uint64_t instructions);
   // The calls leap. REQUIRES: MayLeaveCalls.
   bool TookAll() const override { return misses_calls_; }

@@ -120,7 +120,7 @@ void LockWalk::PlayShare(size_t share) {
 }
 
 // In the last share that was passed over there is a store, mostly. What comes behind that is found
-// as if all had been played. Where there is none, some before it are played, too.
+// as if all had been played. If that share has no store, some shares before it are played, too.
 void LockWalk::BringSearch(size_t to) {
   if (search_at_ == to) return;
   const auto place = player_.SavePlace();

@@ -129,7 +129,7 @@ struct LockInstance {
   uint32_t thread = 0;
   const AddressSpace* space = nullptr;
   uint64_t ip = 0;
-  uint64_t call = 0;  // of the outermost function that belongs to the lock; 0: there is none
+  uint64_t call = 0;  // of the lock's outermost function; 0: no function belongs to it
   uint32_t path = PathTree::kRoot;  // of the calls that it was in
   // The place of the lock by the tables of the mapped file.
   std::string file;    // empty: memory of no file, as the heap and stacks
@@ -218,7 +218,7 @@ struct LockOptions {
   bool paths = false;     // LockReport::path_sums
   bool blocking = false;  // poll, read and the like are waits too
   size_t worst = 100;     // the number of waits that are listed one by one
-  size_t columns = 0;     // of the threads' strips; 0: there are none
+  size_t columns = 0;     // of the threads' strips; 0: no strips are made
   WaitShareOptions shares{};
   PassOver pass_over = PassOver::kWhereFaster;
   uint64_t segment_bytes = 0;  // of these parts, in bytes of trace; 0: as is useful

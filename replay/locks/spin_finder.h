@@ -52,8 +52,8 @@ class SpinFinder {
   void OnLoss(const DataLoss& loss);
   void Finish();
 
-  // Passes over flow in which nothing ends a trip that is worth a look: what comes next is behind
-  // so many of the thread's instructions. REQUIRES: IsQuiet.
+  // Passes over flow in which nothing ends a trip that is worth a look: the flow goes on behind the
+  // thread's first `position` instructions. REQUIRES: IsQuiet.
   void PassTo(uint64_t position);
   // Where it stands, and back there. REQUIRES of both: IsQuiet.
   class Place;

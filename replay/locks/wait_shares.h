@@ -20,7 +20,7 @@ namespace flowback {
 
 struct WaitShareOptions {
   bool wanted = false;
-  size_t columns = 0;      // of the strips; 0: there are none
+  size_t columns = 0;      // of the strips; 0: no strips are made
   size_t most_strips = 0;  // as TimelineOptions::most_strips
   bool spans = false;      // ThreadWaits::spans
 };

@@ -117,7 +117,7 @@ class WaitTeller final : public CallListener {
     stops_.clear();
     began_anew_ = true;
   }
-  // The stack leapt, and kept so many of its outermost calls. REQUIRES: IsIdle.
+  // The stack leapt, and kept its `keep` outermost calls. REQUIRES: IsIdle.
   void Leap(size_t keep);
   // True if a result needs calls that were left out.
   bool misses_calls() const { return misses_calls_; }

@@ -26,7 +26,7 @@ uint32_t BehindFirst(uint32_t bits) {
   return bits >> ((bits & 0x40) != 0 ? 14 : 7);
 }
 
-// An instruction that stands for so many of the source's runs.
+// Returns how many of the source's runs one run of an instruction stands for.
 uint32_t CopiesOf(uint32_t discriminator) {
   return std::max(FirstNumber(BehindFirst(discriminator)), uint32_t{1});
 }

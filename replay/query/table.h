@@ -65,8 +65,8 @@ struct QueryLimits {
 class QueryRows {
  public:
   virtual ~QueryRows() = default;
-  // Goes to the next row, at first to the first one. False: there is none. Errors: those of
-  // decoding; what keeps this recording from having such rows.
+  // Goes to the next row, at first to the first one. False: no row is left. Errors: those of
+  // decoding, and why this recording cannot have such rows.
   virtual Result<bool> Next() = 0;
   // REQUIRES: Next returned true.
   virtual QueryValue At(size_t column) const = 0;

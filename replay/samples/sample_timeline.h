@@ -30,9 +30,10 @@ struct ThreadSample {
 };
 
 struct SampleTimeline {
-  // In it samples are in the place of times: a strip's column has so many, and by_function[].count
-  // is how many stood in the function, `self_instructions` the instructions in it that the records
-  // prove. Begin and end are the first sample's time and the last one's.
+  // It counts samples instead of times: a strip's column counts its samples, and
+  // by_function[].count those in the function. `self_instructions` counts the function's
+  // instructions that the records prove. Begin and end are the first sample's time and the last
+  // one's.
   Timeline timeline;
   std::vector<std::vector<ThreadSample>> threads;  // as Timeline::threads, each by time
   uint64_t samples = 0;

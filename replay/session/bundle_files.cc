@@ -217,7 +217,7 @@ class FileLister {
     Keep(image, content, {}, content);
   }
 
-  // Returns the member; empty: there is none.
+  // Returns the member; empty: it could not be added.
   std::string Keep(const ImageStatus& image, Bytes bytes, const std::string& path,
                    std::vector<uint8_t> content) {
     const std::string name =

@@ -103,7 +103,7 @@ struct SpikeReport : MeasuredInstances {
   InstanceMeasure measure = InstanceMeasure::kTime;
   // None stood out by instructions, so `measure` is the time in the kernel.
   bool by_kernel_instead = false;
-  size_t slow_in_kernel = 0;     // so many stood out by that, if they are compared by instructions
+  size_t slow_in_kernel = 0;     // that stand out by it, if compared by instructions
   std::vector<uint64_t> sorted;  // the measures of the whole instances
   Distribution distribution;     // of these
   Slowness slowness;
@@ -131,7 +131,8 @@ struct SpikeReport : MeasuredInstances {
 
 // Returns the numbers of a group's instances, by their measure, the least first.
 std::vector<uint32_t> NumbersOf(const SpikeReport& report, InstanceGroup group);
-// Returns the slowest, at most so many, the slowest first: as --top and spike:N count them.
+// Returns the slowest instances, at most `most`, the slowest first: as --top and spike:N count
+// them.
 std::vector<uint32_t> SlowestOf(const SpikeReport& report, size_t most);
 
 class KeptSpikes;

@@ -55,7 +55,7 @@ uint64_t TimeOf(uint64_t time, std::optional<int64_t> offset) {
   return *offset > 0 && time < static_cast<uint64_t>(*offset) ? 0 : moved;
 }
 
-// The text before a NUL; nothing where there is none.
+// Returns the text before a NUL; empty: the bytes have no NUL.
 std::optional<std::string_view> TextOf(Bytes bytes) {
   const auto end = std::ranges::find(bytes, 0);
   if (end == bytes.end()) return std::nullopt;

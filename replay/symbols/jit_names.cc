@@ -93,9 +93,9 @@ JitNames::Range JitNames::MakeRange(uint64_t at, uint64_t begin, uint64_t end,
 }
 
 // The symbols in the order of their times, the pages in that of their beginnings. A page gets the
-// names that had been given when the first of its code ran; where there was none yet, the first
-// that was given after that. Not the latest before the next page: that is the next page's function,
-// named before it ran.
+// names that had been given when the first of its code ran; if no name had been given yet, the
+// first that was given after that. Not the latest before the next page: that is the next page's
+// function, named before it ran.
 void JitNames::PlaceNames(std::vector<Page> pages, const std::vector<JitSymbol>& symbols) {
   std::ranges::stable_sort(pages, {}, &Page::from);
   Names first;

@@ -51,7 +51,7 @@ bool IsJitDump(Bytes bytes);
 
 class JitNames {
  public:
-  // Reads the names kept with the recording; none if there are none.
+  // Reads the names kept with the recording, if any.
   static JitNames Read(const Recording& recording);
 
   // The files that names came from.

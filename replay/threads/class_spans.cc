@@ -8,7 +8,7 @@
 namespace flowback {
 namespace {
 
-// So many neighbours become one span of each class.
+// The number of neighbours that become one span of each class.
 constexpr size_t kGroup = 4 * std::size(kAllTimeClasses);
 
 // `group` has no holes. Where in it each class was is not known any more.

@@ -49,7 +49,7 @@ class KeptCalls {
 
   size_t most_;
   std::vector<Kept> kept_;
-  size_t settled_ = 0;  // so many of them, at least, are
+  size_t settled_ = 0;  // the first ones of kept_ that are settled
   uint32_t moves_ = 0;
   uint64_t shortest_ = 0;
   uint64_t left_out_ = 0;

@@ -22,7 +22,7 @@ inline constexpr uint64_t kResultPart = 8;
 void NoteFlows(NumberWriter& out, const std::vector<const ThreadFlow*>& flows);
 
 // Hands the bytes that StoreResult kept under that name to `read`, and returns what that returns.
-// False, and nothing is read: there are none, or a file with names has changed since.
+// False, and nothing is read: no bytes are kept, or a file with names has changed since.
 bool LoadResult(const IndexCache& cache, const std::string& name, const Symbolizer& symbolizer,
                 const std::function<bool(Bytes bytes)>& read);
 // Keeps nothing if the cache has no folder or no key, if there are no bytes, or too many.

@@ -58,7 +58,7 @@ class TimesMaker final : public IndexListener {
   void OnStreamEnd(const Stream& stream) override {
     accountant_->End(stream, inputs_.source().Times(stream).hi);
   }
-  // REQUIRES: all streams have come, or there is none.
+  // REQUIRES: all streams have come, or the recording has none.
   FlowTimes Take() {
     if (!accountant_) accountant_ = std::make_unique<FlowAccountant>(recording_, inputs_, true);
     return {.accounts = accountant_->Take(), .losses = losses_.Take()};

@@ -21,7 +21,7 @@ struct Overview {
   // time executing, approximately; in strips the function that had most of a stretch.
   Timeline timeline;
   uint64_t instructions = 0;  // of all threads
-  uint64_t told = 0;          // about so many of these in functions
+  uint64_t told = 0;          // those of them in functions, about
   size_t stretches = 0;       // of the whole recording
   bool is_cut = false;        // it is of a span of time only
   unsigned sample = 1;        // FlowIndex::Options has it

@@ -53,7 +53,7 @@ class StretchFunctions {
 
   // REQUIRES: it is a share of the index.
   const StretchProfile& Of(const FlowShare& share);
-  // So many stretches have any flow.
+  // Returns the number of stretches with flow.
   size_t size() const { return stretches_.size(); }
 
  private:

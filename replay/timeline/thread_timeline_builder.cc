@@ -345,7 +345,8 @@ void ThreadTimelineBuilder::OnSwitch(uint32_t stack, uint64_t instructions) {
   if (over && was_its) TakeTop();
 }
 
-// So many of the calls that it is in now, of which the innermost is ThreadTimeline::last.
+// Returns how many of the current calls, from the outermost, were open for half of the account or
+// more. The innermost of these is ThreadTimeline::last.
 size_t ThreadTimelineBuilder::LongOpen() const {
   if (account_ == nullptr || plan_.options.span.end < account_->end) return 0;
   const uint64_t begin = std::max(account_->begin, plan_.options.span.begin);

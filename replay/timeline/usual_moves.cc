@@ -106,7 +106,7 @@ void ThreadTimelineBuilder::KeepInside(const Frame& frame, const UsualMove& move
     LeaveInside(move);
 }
 
-// So many of them as lie in the span of the account.
+// Reports the moves that lie in the account's span, and returns their number.
 size_t ThreadTimelineBuilder::ReportInsideSpan(std::span<const UsualMove> moves,
                                                const AddressSpace* space) {
   const uint64_t end = std::min(account_->spans->spans[span_].end - 1, plan_.options.span.end);

@@ -56,7 +56,7 @@ struct GraphStep {
     kStore,       // memory <- a
     kStoreIf,     // memory <- a where the condition holds for the flags b
     kForget,      // all memory may change
-    kForgetPart,  // a times so many bytes (constant) of memory from the address on may change
+    kForgetPart,  // a times `constant` bytes of memory from the address on may change
     kSystemCall,  // memory may change, depending on the call's number a
     kKeepBase,    // to <- old, unless the system call a may set it
     kSame,        // to = old

@@ -12,7 +12,7 @@
 // in silence. To a place further on in the walk at hand only the rounds between are gone through.
 //
 //   loss | walk ............... | loss | walk ...................... | loss
-//        PSB                  error    PSB: what was ours   ^ kept: so many rounds of the walk
+//        PSB                  error    PSB: what was ours   ^ kept: the number of rounds
 #pragma once
 
 #include <cstdint>

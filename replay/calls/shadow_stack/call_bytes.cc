@@ -5,7 +5,7 @@ namespace flowback {
 namespace {
 
 // A call's first byte.
-constexpr uint8_t kCall = 1;  // else there is none left
+constexpr uint8_t kCall = 1;  // without it, no call is left
 constexpr unsigned kEntryShift = 1;
 constexpr uint8_t kEntryMask = 7;
 constexpr uint8_t kViaStub = 1 << 4;

@@ -179,7 +179,8 @@ class CallStack::Impl {
   uint64_t searched_ = 0;
   static constexpr uint8_t kOfItsCall = kLoadsStackPointer | kReadsReturnAddress;
   static constexpr uint8_t kOfItsBlock = kOfItsCall | kKeepsStackPointer | kTakesAddresses;
-  // A place counts as saved just now until its call has executed so many instructions of its own.
+  // A place counts as saved just now while its call has executed at most this many instructions of
+  // its own since.
   static constexpr uint64_t kFewSince = 64;
   static constexpr uint64_t kSearchedAhead = uint64_t{1} << 22;
 };

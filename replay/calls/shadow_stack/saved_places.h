@@ -31,10 +31,10 @@ class SavedPlaces {
   void SetUsed(size_t index) { places_[index].used = true; }
 
   // Returns the index of the place at which the flow goes on when a call at depth `from` leaps to
-  // `address`; all().size() when there is none. That is the innermost one, but none of a call that
-  // raises an exception again: such a call has taken its own handler off before. That is so if the
-  // call leaps itself, or if the flow went on at its place already and what it called leaps.
-  // `is_there(place)` says whether the place is still on the stack.
+  // `address`; all().size(): no such place exists. That is the innermost such place, but not a
+  // place of a call that raises an exception again: such a call has taken its own handler off
+  // before. That is so if the call leaps itself, or if the flow went on at its place already and
+  // what it called leaps. `is_there(place)` says whether the place is still on the stack.
   template <class IsThere>
   size_t Find(uint64_t address, size_t from, IsThere&& is_there) const {
     size_t raised_again = places_.size();

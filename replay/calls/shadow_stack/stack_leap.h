@@ -15,7 +15,7 @@ inline constexpr uint8_t kFramePointer = 5;
 
 // The stack at a place of the flow, as far as what comes next needs it.
 struct StackLeap {
-  // So many of the outermost calls are still the same.
+  // The number of outermost calls that are still the same.
   size_t keep = 0;
   // Calls that are open at the place and not known: they return, or are replaced, in what comes
   // next. The outermost first.
@@ -37,10 +37,11 @@ class StackLeaper {
  public:
   // Whether it may: the thread has been on one stack only, and nothing is guessed.
   static bool MayLeap(const CallStack& stack);
-  // It must not leap over flow in which no more than so many calls are open at some time.
+  // Returns a number of calls. The stack must not leap over flow in which this many calls or fewer
+  // are open at some time.
   static size_t NoLeapBelow(const CallStack& stack);
-  // REQUIRES: MayLeap; it has so many calls as are kept. False, and nothing is done: a call of
-  // another function is open where `lowest_address` is to execute.
+  // REQUIRES: MayLeap; the stack has at least leap.keep calls. False, and nothing is done: a call
+  // of another function is open where `lowest_address` is to execute.
   static bool Leap(CallStack& stack, const StackLeap& leap);
   // Goes on with code at `address`, in a call of which no more is known. REQUIRES: MayLeap.
   static void BeginAnew(CallStack& stack, const AddressSpace* space, uint64_t address,

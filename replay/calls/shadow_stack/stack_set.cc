@@ -9,7 +9,7 @@ namespace {
 
 // Guesses of a stack; if there are more, the outermost counts as certain.
 constexpr size_t kMostGuesses = 64;
-// So many of the innermost calls of a stack can be gone back to, beside by a return of the last.
+// The number of a stack's innermost calls that the flow can go back into, by a return or otherwise.
 constexpr size_t kMostListed = 16;
 // With more stacks, or calls, it is not asked at each return whether a guess has proved right.
 constexpr size_t kMostCompared = 64;

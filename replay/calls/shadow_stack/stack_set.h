@@ -53,8 +53,8 @@ class StackSet {
     return active_->counts.HasReturnTo(active_->calls, address);
   }
   bool HasFunction(uint64_t id) const { return active_->counts.HasFunction(active_->calls, id); }
-  // The depth of the innermost call of the function, or of the innermost handler that resumes
-  // there; calls().size() when there is none.
+  // Returns the depth of the innermost call of the function, or of the innermost handler that
+  // resumes there; calls().size(): not found.
   size_t DepthOfFunction(uint64_t id) const;
   size_t DepthOfHandler(uint64_t resume) const;
 
@@ -118,8 +118,8 @@ class StackSet {
   bool LeftAt(uint64_t address) const;
   // Goes to the one of them that was left first. REQUIRES: LeftAt.
   void SwitchTo(uint64_t address);
-  // Goes to a stack of which some call returns to `address`, or has saved it, and leaves what is
-  // further in. False: there is none.
+  // Goes to a stack with a call that returns to `address`, or has saved it, and leaves the calls
+  // further in. False: no stack has such a call.
   bool SwitchInto(uint64_t address);
   bool SwitchIntoSaved(uint64_t address);
   void SwitchToNew();

@@ -62,7 +62,7 @@ struct SampledStack {
   uint8_t sources = 0;   // with the user's frames, SampledFrame::Source
   bool is_full = false;  // the hardware's stack of calls was: more may be outside
   Stitch stitch = Stitch::kNotTried;
-  std::optional<UnwoundStack::End> copy_end;  // why unwinding the copy ended; empty: there is none
+  std::optional<UnwoundStack::End> copy_end;  // why unwinding the copy ended; empty: no copy
 
   // Frames in which its sources contradict each other.
   size_t Disagreements() const;

@@ -32,8 +32,8 @@ struct CoreStack {
   };
 
   std::vector<uint64_t> addresses;  // where each frame goes on, the innermost first
-  // So many of them agree with the flow. If the stacks disagree: the number of the first frame that
-  // does.
+  // The number of frames that agree with the flow. If the stacks disagree: the number of the first
+  // frame that does.
   size_t compared = 0;
   End end = End::kNoRegisters;
 };

@@ -31,8 +31,8 @@ class DeathMessages {
         function_at_(std::move(function_at)),
         word_size_(TraitsOf(core.mode()).bits / 8) {}
 
-  // Returns the last message of the C library, without the newline. Empty: there is none, or the
-  // dump lacks the memory.
+  // Returns the last message of the C library, without the newline. Empty: the library wrote none,
+  // or the dump lacks the memory.
   std::string OfLibrary() const;
   // Returns the name of the type whose std::type_info has that address: "std::runtime_error".
   // Empty: the dump has no type there.

@@ -34,7 +34,7 @@ struct DoubtFacts {
   std::string_view before{};            // of the one that the thread executed last
   const FaultAccess* access = nullptr;  // null: not known
   const AddressSpace& space;
-  const EndCore* core = nullptr;  // null: there is none
+  const EndCore* core = nullptr;  // null: no dump
   ImageMemory& images;
 };
 

@@ -100,8 +100,9 @@ class CallTree {
       --depth_;
     }
   }
-  // Returns how many open calls lie inside of the one in which the leap goes on; empty: it is none.
-  // Only so many calls are looked at: there may be millions, and as many leaps.
+  // Returns how many open calls lie inside of the one in which the leap goes on; empty: the leap
+  // goes on in none of them. Looks at kMostLookedAt calls only: there may be millions, and as many
+  // leaps.
   std::optional<size_t> CallsInside(const CursorInstruction& leap) {
     constexpr size_t kMostLookedAt = 4096;
     const size_t last = open_.size() - std::min(open_.size(), kMostLookedAt);

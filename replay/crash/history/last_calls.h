@@ -27,12 +27,13 @@ struct LastCall {
   bool is_open() const { return !has_returned && !was_left; }
 };
 
-// Reads at most so many instructions back from the cursor's place. Call and return instructions
-// begin and end a call. So does a jump to another function's code behind a call that has returned
-// (of setjmp), or to the handler of an exception: it leaves all calls inside of that. Any other
-// jump to another function counts as a part of the function that it leaves, and a stub of a
-// procedure linkage table as a part of the function that it leads to. Returns at most `most` calls,
-// in the order in which they began: the latest ones, and those around them. A loss ends the list.
+// Reads at most `most_instructions` instructions back from the cursor's place. Call and return
+// instructions begin and end a call. So does a jump to another function's code behind a call that
+// has returned (of setjmp), or to the handler of an exception: it leaves all calls inside of that.
+// Any other jump to another function counts as a part of the function that it leaves, and a stub of
+// a procedure linkage table as a part of the function that it leads to. Returns at most `most`
+// calls, in the order in which they began: the latest ones, and those around them. A loss ends the
+// list.
 std::vector<LastCall> LastCallsBefore(ThreadCursor& cursor, FunctionFinder& functions,
                                       uint64_t most_instructions, size_t most);
 

@@ -31,8 +31,8 @@ struct CrashSystemCall {
   std::optional<int64_t> result{};  // empty: not proven; an error is negative, as the kernel has it
 };
 
-// At most so many of those among the instructions that the place's history has, in their order.
-// `last_number`: of the call at the path's end, as the dump has it.
+// Returns the last system calls in the place's history, at most `most` of them, in their order.
+// `last_number`: the number of the call at the path's end, as the dump has it.
 std::vector<CrashSystemCall> LastSystemCalls(const PastValues::Place& place, size_t most,
                                              std::optional<uint64_t> last_number);
 

@@ -97,8 +97,8 @@ class ReplayedMachine {
   }
   void ToBegin(size_t thread);
   void ToEnd(size_t thread);
-  // To the first place of any thread whose time is not before `tsc`; behind all, if there is none.
-  // The current thread goes first.
+  // Moves to the first place of any thread whose time is not before `tsc`; behind all, if all are
+  // before. The current thread goes first.
   void ToTime(uint64_t tsc);
   // To the place before the thread's instruction of that number, from 0. False: it has fewer, and
   // nothing moves.

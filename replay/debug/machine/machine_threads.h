@@ -20,7 +20,7 @@ enum class ThreadState : uint8_t { kNotBegun, kRunning, kEnded };
 
 class MachineThreads {
  public:
-  // So many walks are in memory at most.
+  // The largest number of walks kept in memory.
   static constexpr size_t kLive = 8;
 
   // `threads`: numbers of the index's threads, which have instructions. The index must outlive it.

@@ -44,7 +44,7 @@ class ThreadWalk {
     return at_end() ? End().last : position_.instruction();
   }
   const CursorInstruction& last() const { return end_.last; }  // that the thread executed
-  // So many of the thread's instructions executed before.
+  // Returns how many of the thread's instructions executed before.
   uint64_t number() const { return position_.number(); }
   // The time there, or what is known last of the time before; 0: none.
   uint64_t tsc() const;
@@ -54,17 +54,17 @@ class ThreadWalk {
   void Return(const Place& place);
   void ToFirst();
   void ToLast();
-  // To the place before the instruction of that number, from 0. False: there is none, and it stands
-  // at the last place.
+  // Moves to the place before the instruction of that number, counted from 0. False: the thread has
+  // fewer instructions, and the walk stands at the last place.
   bool ToInstruction(uint64_t number);
-  // To the first place whose time is not before `tsc`. False: there is none.
+  // Moves to the first place whose time is not before `tsc`. False: all places are before it.
   bool ToTime(uint64_t tsc);
 
-  // To the next or previous place. False: there is none, and it stays.
+  // Moves to the next or previous place. False: no place is left, and the walk stays.
   bool Next(Passed* passed = nullptr);
   bool Previous(Passed* passed = nullptr);
-  // To the nearest place from where the position stands, this one included. False: there is none
-  // in that direction, and the walk stands nowhere until it is moved.
+  // Moves to the nearest place from where the position stands, this one included. False: no place
+  // lies in that direction, and the walk stands nowhere until it is moved.
   bool SettleOn(Passed* passed);
   bool SettleBack(Passed* passed);
 

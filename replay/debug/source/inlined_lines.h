@@ -13,7 +13,7 @@
 
 namespace flowback {
 
-// Returns the place as its outermost functions see it, so many of them. REQUIRES: it has as many.
+// Returns the place as its `levels` outermost functions see it. REQUIRES: it has as many.
 SourcePlace ViewOfLevels(SourcePlace place, size_t levels);
 
 // Returns how many functions of the view, from the outermost, the place is still in: the same

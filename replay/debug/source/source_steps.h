@@ -49,7 +49,7 @@ class SourceSteps {
   Result<MachineStop> Instruction(size_t thread, CallsOnTheWay calls, const StopMarks& marks,
                                   const KeepOn& keep_on);
 
-  // So many of the innermost inlined frames at the thread's place are not to be shown.
+  // Returns how many of the innermost inlined frames at the thread's place are not shown.
   size_t Hidden(size_t thread);
   // Shows the thread's place so, until it moves.
   void Hide(size_t thread, size_t frames);

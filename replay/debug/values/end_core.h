@@ -69,8 +69,8 @@ class EndCore {
   // the dump's moment while the threads stand there.
   void SetLiving(std::map<int32_t, uint64_t> places, bool keeps_memory);
   bool is_living() const { return living_; }
-  // Returns the place as a number, for a thread that executed so many instructions in all. Empty:
-  // not proven.
+  // Returns the place as a number, for a thread that executed `instructions` instructions in all.
+  // Empty: not proven.
   std::optional<uint64_t> PlaceOf(int32_t tid, uint64_t instructions) const;
   // Whether the dump has the thread as it was at the end of its flow.
   bool IsAtEnd(int32_t tid, uint64_t instructions) const {

@@ -40,10 +40,10 @@ enum class Trust : uint8_t {
 // Used by one thread.
 class PastValues {
  public:
-  // So many of a thread's last instructions are looked at.
+  // The number of a thread's last instructions to look at.
   static constexpr size_t kMostInstructions = 100000;
-  // The histories in memory have so many instructions in all, and are so many, at most; two may be
-  // longer.
+  // Limits of the histories in memory: their instructions in all, and their number. Two histories
+  // stay even if they are longer.
   static constexpr size_t kMostLive = 4 * kMostInstructions;
   static constexpr size_t kMostThreads = 64;
 

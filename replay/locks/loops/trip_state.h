@@ -38,7 +38,7 @@ struct TripCondition {
   bool taken = false;
   bool indirect = false;
   bool stays = false;
-  int depth = 0;  // so many calls lie between it and the trip's begin; negative: returns
+  int depth = 0;  // calls between the trip's begin and it; negative: returns
 };
 
 // A compare and swap, or an exclusive store.
@@ -115,7 +115,7 @@ class TripState {
   std::array<ValueId, step_register::kCount> registers_{};
   std::map<Key, Stored> memory_;
   std::span<const Outcome> outcomes_;
-  uint64_t sources_ = 0;  // so many clocks, random numbers and stores tried so far
+  uint64_t sources_ = 0;  // clocks, random numbers and stores tried so far
   uint64_t kernel_ = 0;   // system calls of this execution
   bool each_load_apart_ = false;
   uint64_t loads_ = 0;

@@ -14,7 +14,7 @@ constexpr double kMostChance = 0.01;
 // With no more slow instances than that no chance is small: then all slow ones must have it, and no
 // normal one.
 constexpr uint64_t kFew = 3;
-// A loop made more trips if their mean grew so much, and by so many.
+// A loop made more trips if their mean grew by this factor, and by this number, at least.
 constexpr double kMoreTrips = 1.5;
 constexpr double kLeastTrips = 4;
 // More instructions are the reason for more time if they grew so much.

@@ -20,7 +20,7 @@ struct InstanceSet {
 InstanceSet SetOfWay(const CauseInput& input, uint32_t edge);
 
 // Returns the branch's way in the path's function that just these instances went, while most normal
-// ones went the other way; kNoEdge: there is none.
+// ones went the other way; kNoEdge: no branch has such a way.
 uint32_t WayOfSet(const CauseInput& input, uint32_t node, const InstanceSet& set);
 
 // Makes the cause one of a branch that went that way.
@@ -31,7 +31,7 @@ void TakeWay(const CauseInput& input, uint32_t edge, Cause& cause);
 void ExplainOwn(const CauseInput& input, Cause& cause);
 
 // Returns the edge of a loop in the path's function that made more trips in slow instances;
-// kNoEdge: there is none.
+// kNoEdge: no loop did.
 uint32_t LoopOf(const CauseInput& input, uint32_t node);
 
 }  // namespace flowback

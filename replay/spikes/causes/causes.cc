@@ -16,7 +16,7 @@ constexpr double kLeastPart = 0.02;
 constexpr double kLift = 3;
 // The mean number of calls must grow so much for the number to be the reason.
 constexpr double kMoreCalls = 1.5;
-// A call costs more in itself if it costs so many times as much.
+// A call costs more in itself if its cost grew at least by this factor.
 constexpr double kCostlier = 2;
 // A path is `inside` a cause if it has this share of it.
 constexpr double kNearlyAll = 0.8;

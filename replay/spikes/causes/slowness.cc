@@ -9,9 +9,9 @@
 namespace flowback {
 namespace {
 
-// A spike takes at least so many times the median.
+// A spike takes at least this multiple of the median.
 constexpr double kLeastRatio = 1.5;
-// A spike that takes less than so many times the median must lie apart from the others, ...
+// A spike that takes less than this multiple of the median must lie apart from the others, ...
 constexpr double kClearRatio = 3;
 // ... by so much of the value below it.
 constexpr double kLeastGap = 1.2;

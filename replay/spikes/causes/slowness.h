@@ -25,7 +25,7 @@ struct Distribution {
 
 // `sorted` is in ascending order.
 Distribution DistributionOf(const std::vector<uint64_t>& sorted);
-// Returns the smallest of them that at least `share` of them do not exceed; 0 if there is none.
+// Returns the smallest value that at least `share` of the values do not exceed; 0: no values.
 uint64_t QuantileOf(const std::vector<uint64_t>& sorted, double share);
 
 // What the user asked for (--over).

@@ -71,8 +71,8 @@ class InstanceTeller final : public CallListener {
   void OnGap(const UntracedGap& gap, size_t depth) override;
   void OnSwitch(uint32_t stack) override;
 
-  // A region between two places begins or ends where the thread has executed so many instructions.
-  // `calls`: those that it is in.
+  // A region between two places begins or ends where the thread has executed `position`
+  // instructions. `calls`: the calls that the thread is in.
   void Begin(uint64_t position, const ExitTime& time, const std::vector<Call>& calls);
   // A region that another thread may have begun is this thread's from now on, or from `begin` on if
   // that is later. Between the two times it waited.
@@ -85,11 +85,11 @@ class InstanceTeller final : public CallListener {
   // The flow has ended after this number of instructions. Call it after CallStack::Finish.
   void Finish(uint64_t position);
 
-  // Cycles of the flow that ends behind so many instructions of the thread; in their order, before
-  // the execution there is reported.
+  // Notes cycles of the flow that ends behind the thread's first `behind` instructions. Call it in
+  // order, before the execution there is reported.
   void NoteCycles(uint64_t behind, uint64_t cycles);
 
-  // So many instructions have executed: what was noted of them needs no memory any longer.
+  // Forgets the notes about the thread's first `position` instructions.
   void Pass(uint64_t position);
 
   bool is_open() const { return open_; }
@@ -142,7 +142,7 @@ class InstanceTeller final : public CallListener {
   uint64_t position_ = 0;  // instructions that have been given
   size_t base_ = 0;        // the depth of the call that is the instance
   uint32_t next_;
-  uint32_t gap_node_ = PathTree::kRoot;  // of the gap since the last move; the root: there was none
+  uint32_t gap_node_ = PathTree::kRoot;  // of the gap since the last move; the root: no gap
   uint32_t on_ = 0;                      // the stack that the thread is on
   uint32_t own_ = 0;                     // the stack that the instance began on
   uint64_t overlapping_ = 0;

@@ -36,7 +36,7 @@ struct PlacePass {
 struct PairedRegion {
   TimePoint begin;
   uint32_t begun_by = 0;  // number of the thread
-  uint64_t stop = 0;      // so many instructions of the thread that ends it lie before its end
+  uint64_t stop = 0;      // instructions of the ending thread before its end
 };
 
 // Passes that belong to no region.

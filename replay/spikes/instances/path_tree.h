@@ -78,7 +78,7 @@ class PathTree {
   explicit PathTree(std::vector<InstancePath> nodes) : nodes_(std::move(nodes)) {}
 
   const std::vector<InstancePath>& nodes() const { return nodes_; }
-  // Returns the node for `child` below child.parent, and makes it where there is none.
+  // Returns the node for `child` below child.parent, and makes it if needed.
   uint32_t Find(const InstancePath& child);
 
  private:

@@ -84,7 +84,7 @@ class RegionRelay final : public CallListener {
   InstanceTeller& teller_;
   const CallStack* stack_ = nullptr;
   size_t open_ = 0;    // regions that the thread is in
-  size_t opener_ = 0;  // so many were open when the instance began
+  size_t opener_ = 0;  // open regions when the instance began
   bool inside_ = false;
   // What the thread has left to where it was not seen calling: the beginning of a region. Else
   // kOther.

@@ -48,7 +48,7 @@ struct DScanner {
   size_t at_ = 0;
 };
 
-// Each reads one value, as D writes it, and returns false if there is none. `kind` is the letter of
+// Each reads one value, as D writes it. False: no such value stands there. `kind` is the letter of
 // its type.
 bool ReadInteger(DScanner& in, char kind, std::string_view sign, std::string& out);
 bool ReadReal(DScanner& in, std::string& out);

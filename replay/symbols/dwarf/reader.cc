@@ -324,7 +324,7 @@ class Reader {
   DwarfRequest request_;
   OpenedObject object_;
   std::vector<std::pair<uint64_t, uint64_t>> code_;
-  std::string package_;  // the .dwp, which LLVM looks at alone; empty: there is none
+  std::string package_;  // the .dwp, which LLVM looks at alone; empty: not found
   std::unique_ptr<llvm::DWARFContext> context_;
   std::vector<DWARFUnit*> units_;
   Numbers numbers_;  // of the unit being read

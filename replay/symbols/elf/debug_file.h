@@ -13,7 +13,7 @@ namespace flowback::symbols {
 // The folders under which debug files lie: --debug-dir's, /usr/lib/debug, and that under --symfs.
 std::vector<std::string> DebugFolders(const ImageSearch& search);
 
-// Null when there is none whose build-id is the program's or whose checksum is the recorded one.
+// Finds the separate debug file. Null: no file has the program's build-id or the recorded checksum.
 std::unique_ptr<SymbolFile> OpenDebugFile(const SymbolFile& file, const ImageSearch& search);
 
 // The checksum of .gnu_debuglink: CRC-32 as zlib computes it.

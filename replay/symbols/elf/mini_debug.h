@@ -9,8 +9,8 @@
 
 namespace flowback::symbols {
 
-// Returns the packed file. Returns null if there is none, if it is damaged or no ELF file, or if it
-// unpacks to more than a table of symbols does: 64 times its size and a megabyte.
+// Returns the packed file. Returns null if the program has none, if it is damaged or no ELF file,
+// or if it unpacks to more than a table of symbols does: 64 times its size and a megabyte.
 std::unique_ptr<SymbolFile> OpenMiniDebug(const SymbolFile& file);
 
 }  // namespace flowback::symbols

@@ -21,7 +21,7 @@ bool IsNumber(std::string_view text) {
 // A name's last mark with its numbers, and what stands ahead of it.
 struct LastMark {
   std::string_view rest;
-  std::string_view mark;  // empty: there is none
+  std::string_view mark;  // empty: the name has none
 };
 
 // "f.cold.1" is "f" and "cold".

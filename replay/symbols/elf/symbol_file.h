@@ -32,11 +32,12 @@ class SymbolFile {
 
   const std::vector<FileSection>& sections() const { return sections_; }
   const FileSection* Find(std::string_view name) const;
-  // The n-th section by the file's numbering; null when there is none.
+  // Returns the section with that number in the file; null: no such section.
   const FileSection* At(size_t index) const;
   uint16_t machine() const { return machine_; }
   uint64_t entry() const { return entry_; }  // the address where the program begins; 0: none
-  // Addresses of code, half-open: sections, or what is loaded to be executed where there are none.
+  // Returns addresses of code, half-open: the sections, or the executable segments if the file has
+  // no code sections.
   std::vector<std::pair<uint64_t, uint64_t>> CodeRanges() const;
   BuildId build_id() const;
   // Words of memory that the loader sets to addresses of this very file, sorted; the address as

@@ -52,7 +52,7 @@ class EncodedValues {
     for (uint64_t byte = Fixed(1); byte != 0; byte = Fixed(1)) text += static_cast<char>(byte);
     return text;
   }
-  // So many bytes; empty where there are fewer.
+  // Takes `count` bytes; empty: fewer are left.
   Bytes Take(uint64_t count) {
     const Bytes taken = Slice(bytes_, at_, count);
     Skip(count);

@@ -23,9 +23,8 @@ namespace flowback::symbols {
 // understood. x86 only.
 std::optional<FrameRules> RulesFromBegin(Bytes code, uint64_t at, CodeMode mode);
 
-// For code of which nobody knows where its functions begin: looks back from its end for the
-// instruction that makes the frame pointer. Empty: there is none, or the function may have left the
-// frame between.
+// For code whose functions' begins are unknown: looks back from its end for the instruction that
+// makes the frame pointer. Empty: not found, or the function may have left the frame between.
 std::optional<FrameRules> RulesFromFramePointer(Bytes code, CodeMode mode);
 
 }  // namespace flowback::symbols

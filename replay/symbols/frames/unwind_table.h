@@ -42,7 +42,7 @@ class UnwindTable {
   // Returns the bytes between the stack pointer there and the frame's begin. Empty: the rules count
   // from another register.
   std::optional<int64_t> FrameSize(uint64_t file_offset) const;
-  // The file that the table was read from; null: there is none.
+  // Returns the file that the table was read from; null: no file.
   const SymbolFile* file() const { return file_.get(); }
   // All functions and landing pads, at their addresses as linked; the functions are sorted. What a
   // signal's handler returns to begins a byte behind what its entry says: unwinders look for the

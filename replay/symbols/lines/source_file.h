@@ -37,7 +37,7 @@ class SourceFile {
   std::optional<std::array<uint8_t, 16>> Md5Of(std::string_view source) const;
   bool HasMd5(const std::string& source, const std::array<uint8_t, 16>& md5);
 
-  // The separate file that the DWARF was found in; empty: there is none.
+  // Returns the separate file that the DWARF was found in; empty: the program itself has it.
   const std::string& debug_file() const { return debug_path_; }
   // All other files that the DWARF names; reads all units.
   NamedFiles Files();

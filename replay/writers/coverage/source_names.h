@@ -20,7 +20,7 @@ class SourceNames {
   static bool NamesFile(const std::string& path);
 
  private:
-  std::string root_;  // with a slash at its end; empty: there is none
+  std::string root_;  // with a slash at its end; empty: not given
   SourceReader reader_;
 };
 

@@ -3,11 +3,11 @@
 // and llvm-profgen's, which is the same without its second part, with addresses counted from where
 // the file's code begins, and with branches that come from other files: they call, too.
 //
-//   2                     so many ranges of code
+//   2                     the number of ranges of code
 //   1910-191b:31          first and last instruction, times
 //   1940-194d:341
 //   0                     addresses of samples: none, as branches contain all of it
-//   1                     so many branches
+//   1                     the number of branches
 //   194d->1940:353
 #include <fmt/format.h>
 

@@ -21,7 +21,7 @@ struct LocksView {
   const Threads* threads = nullptr;
   NameSources names;
   std::string input;
-  const LockChanges* changes = nullptr;  // since a baseline; null: there is none
+  const LockChanges* changes = nullptr;  // since a baseline; null: no baseline
   bool all = false;                      // also prints loops that do not count as waits
   bool paths = false;                    // also prints the sums of each call path
   size_t rows = 20;                      // of each list of the text
@@ -88,7 +88,7 @@ std::vector<std::string> FunctionsOf(const LocksView& view, uint32_t path);
 std::string DoingWords(const LocksView& view, const LockHolder& holder);
 // Returns the name, cut where it is longer than 1,000 bytes; empty: not known.
 std::string FunctionName(const LockReport& report, uint32_t function);
-// "worker <- std::thread::_Invoker <- start_thread", of at most so many.
+// Returns "worker <- std::thread::_Invoker <- start_thread", with at most `most` callers.
 std::string CallerWords(const std::vector<LockCaller>& callers, size_t most);
 // "srv 24261".
 std::string ThreadWords(const LocksView& view, uint32_t thread);

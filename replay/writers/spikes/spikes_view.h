@@ -70,7 +70,7 @@ std::string WhoRanWords(const SpikesView& view, const Instance& instance);
 // The site of the lock that a cause's time was waited for: a sentence after a space. Empty: it was
 // not, or no function of a lock is known there.
 std::string LockWaitWords(const SpikesView& view, const Cause& cause);
-// What its sampled accesses to memory waited for: a sentence after a space. Empty: there are none.
+// What its sampled accesses to memory waited for: a sentence after a space. Empty: it has none.
 std::string DataWaitWords(const SpikesView& view, uint32_t number);
 // Which thread ran there for most of the time that the slow instances were off the CPU: ", while
 // worker (tid 77) ran there", or nothing.

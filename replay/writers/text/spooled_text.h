@@ -35,7 +35,7 @@ class SpooledText {
   void Spill();
 
   std::string buffer_;
-  uint64_t spilled_ = 0;  // so many bytes are in the file
+  uint64_t spilled_ = 0;  // bytes in the file
   std::unique_ptr<std::FILE, Close> file_;
   int error_ = 0;
 };

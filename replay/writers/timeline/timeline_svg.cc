@@ -159,7 +159,7 @@ class SvgWriter {
         WriteCall(call, y + kStrip + 2 + static_cast<double>(call.depth) * kRow);
   }
 
-  // In so many steps: columns that look the same are one.
+  // Heights are rounded to this many steps: columns that look the same become one.
   static constexpr int kSteps = 40;
   using Heights = std::array<int, kTimeParts>;
   Heights HeightsOf(const ThreadTimeline& thread, size_t column) const {

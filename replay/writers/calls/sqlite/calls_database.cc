@@ -15,7 +15,7 @@
 namespace flowback {
 namespace {
 
-// So many rows one statement writes: running it costs as much as a few rows do.
+// The number of rows that one statement writes: running it costs as much as a few rows do.
 constexpr size_t kRowsAtOnce = 32;
 
 constexpr const char* kTables = R"sql(

@@ -104,7 +104,7 @@ class SqliteCalls final : public CallsTeller {
   TextSink& sink_;
   ExportedPaths paths_;
   std::unordered_map<int32_t, uint64_t> processes_;  // the first thread of each
-  uint64_t first_call_ = 0;                          // so many calls other threads had
+  uint64_t first_call_ = 0;                          // calls of the threads before
   // Of the thread.
   uint64_t calls_ = 0;
   uint64_t thread_ = 0;
