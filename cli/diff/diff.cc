@@ -32,7 +32,8 @@ void AddDiffOptions(CLI::App& app, DiffOptions& options, ReaderWords& words) {
       app, "--fail-if", options.fail_if,
       "Exit with 1 if this holds, such as 'instructions(main) > 1.02x'; repeatable. "
       "Measures: instructions(F) and time(F) with callees, self(F), calls(F), off_cpu(F), "
-      "coverage(KIND), new(), gone(). Bounds: 1.02x, +5%, +1000, 80%, 5ms");
+      "waits(F) and waiting(F) with --waits, coverage(KIND), new(), gone(). Bounds: 1.02x, +5%, "
+      "+1000, 80%, 5ms");
   app.add_option("--junit", options.junit, "Write each --fail-if as a test case to FILE");
   app.add_flag("--waits", options.waits,
                "Also compare how often and how long threads waited for each other");
@@ -92,6 +93,11 @@ Status UnderstandDiff(DiffOptions& options) {
   for (const std::string& text : options.fail_if) {
     Result<DiffLimit> limit = DiffLimit::Parse(text);
     if (!limit) return Fail(limit.error());
+    if (limit->MeasuresWaits() && !options.waits)
+      return Fail(Error(ErrorCode::kUsage, "diff: --fail-if '" + text +
+                                               "' needs --waits, because "
+                                               "the search for waits takes longer")
+                      .Remedy("--waits --fail-if '" + text + "'"));
     options.limits.push_back(*std::move(limit));
   }
   if (Status status = UnderstandFunction(options.function, options.patterns); !status)

@@ -229,6 +229,7 @@ std::string LimitValue(const DiffLimit& limit, const Measured& value) {
       return fmt::format("{:.1f} %", value.mean);
     case DiffLimit::Measure::kTime:
     case DiffLimit::Measure::kOffCpu:
+    case DiffLimit::Measure::kWaiting:
       return DurationWords(static_cast<uint64_t>(value.mean), true);
     default:
       return GroupedDigits(value.rounded());

@@ -26,6 +26,8 @@ constexpr MeasureName kMeasures[] = {{"instructions", Measure::kInstructions},
                                      {"calls", Measure::kCalls},
                                      {"time", Measure::kTime},
                                      {"off_cpu", Measure::kOffCpu},
+                                     {"waits", Measure::kWaits},
+                                     {"waiting", Measure::kWaiting},
                                      {"coverage", Measure::kCoverage},
                                      {"new", Measure::kNew},
                                      {"gone", Measure::kGone}};
@@ -72,7 +74,9 @@ class LimitParser {
     const auto* const found = std::ranges::find(kMeasures, word, &MeasureName::name);
     if (found == std::end(kMeasures))
       return Wrong(
-          "one of instructions, self, calls, time, off_cpu, coverage, new or gone is expected");
+          "one of instructions, self, calls, time, off_cpu, waits, waiting, coverage, new or gone "
+          "is "
+          "expected");
     limit_.measure = found->measure;
     at_ = end;
     return {};
@@ -143,7 +147,7 @@ class LimitParser {
     const std::string_view unit = std::string_view(text_).substr(begin, at_ - begin);
     constexpr std::pair<std::string_view, double> kUnits[] = {
         {"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}};
-    const bool is_time = limit_.measure == Measure::kTime || limit_.measure == Measure::kOffCpu;
+    const bool is_time = limit_.MeasuresTime();
     const bool is_share = limit_.measure == Measure::kCoverage && !has_sign;
     if (unit.empty()) return {};
     if (unit == "x" && !has_sign) {
@@ -225,11 +229,17 @@ class LimitHolder {
 
   void Measure() {
     using enum DiffLimit::Measure;
-    const bool is_time = limit_.measure == kTime || limit_.measure == kOffCpu;
+    const bool is_time = limit_.MeasuresTime();
+    if (limit_.MeasuresWaits() && !diff_.has_waits) {
+      Problem("waits are known of recordings with whole flow only, not of samples and part files",
+              "recordings of `flowback record` on both sides, with --waits");
+      return;
+    }
     if (is_time && !diff_.has_times) {
       Problem(diff_.emulated ? "times of an emulated recording are the emulator's"
                              : "not every recording has times in nanoseconds",
-              "instructions(FUNCTION), which emulation counts exactly");
+              limit_.MeasuresWaits() ? "waits(FUNCTION), the number of waits"
+                                     : "instructions(FUNCTION), which emulation counts exactly");
       return;
     }
     const bool needs_calls = limit_.measure == kInstructions && limit_.function.has_value();
@@ -242,6 +252,8 @@ class LimitHolder {
       outcome_.change = CoverageIn(diff_, limit_.of, outcome_.problem);
     else if (limit_.measure == kNew || limit_.measure == kGone)
       outcome_.change = Counted();
+    else if (limit_.function && limit_.MeasuresWaits())
+      MeasureWaits();
     else if (limit_.function)
       MeasureFunctions();
     else
@@ -264,16 +276,22 @@ class LimitHolder {
         return diff_.duration;
       case DiffLimit::Measure::kOffCpu:
         return diff_.off_cpu;
+      case DiffLimit::Measure::kWaits:
+        return diff_.all_waits;
+      case DiffLimit::Measure::kWaiting:
+        return diff_.waiting;
       case DiffLimit::Measure::kCalls:
-        return Sum(&FunctionChange::calls, [](const FunctionChange&) { return true; });
+        return Sum(diff_.functions, &FunctionChange::calls,
+                   [](const FunctionChange&) { return true; });
       default:
         return diff_.instructions;
     }
   }
 
   // Adds up; the ranges of sums are no wider than the sums of ranges.
-  template <class Fits>
-  MeasuredChange Sum(MeasuredChange FunctionChange::* member, const Fits& fits) const {
+  template <class Change, class Fits>
+  MeasuredChange Sum(const std::vector<Change>& changes, MeasuredChange Change::* member,
+                     const Fits& fits) const {
     MeasuredChange sum = diff_.instructions;
     sum.old = {.runs = sum.old.runs};
     sum.now = {.runs = sum.now.runs};
@@ -283,7 +301,7 @@ class LimitHolder {
       into.mean += more.mean;
       into.deviation += more.deviation;
     };
-    for (const FunctionChange& each : diff_.functions) {
+    for (const Change& each : changes) {
       if (!fits(each)) continue;
       add(sum.old, (each.*member).old);
       add(sum.now, (each.*member).now);
@@ -306,12 +324,7 @@ class LimitHolder {
     std::vector<const FunctionChange*> found;
     for (const FunctionChange& each : diff_.functions)
       if (IsOfLimit(each)) found.push_back(&each);
-    if (found.empty()) {
-      outcome_.names_nothing = true;
-      return Problem("names nothing: no function of that name executed on either side",
-                     "its name as `diff` prints it, a pattern ('str*'), or an expression "
-                     "('/^str/')");
-    }
+    if (found.empty()) return NamesNothing();
     const bool adds_up = limit_.measure == DiffLimit::Measure::kSelf ||
                          limit_.measure == DiffLimit::Measure::kCalls ||
                          limit_.measure == DiffLimit::Measure::kOffCpu;
@@ -324,7 +337,37 @@ class LimitHolder {
         return Problem("it is not known of one side whether it executed " + each->name +
                            ": trace was lost, or a file of code is missing",
                        "recordings without losses, and --symfs with the files that were recorded");
-    outcome_.change = Sum(Member(), [&](const FunctionChange& each) { return IsOfLimit(each); });
+    outcome_.change =
+        Sum(diff_.functions, Member(), [&](const FunctionChange& each) { return IsOfLimit(each); });
+  }
+
+  // A function that waits is often a library's, so a wait belongs to the function's caller, too.
+  void MeasureWaits() {
+    const auto is_of_limit = [&](const WaitChange& each) {
+      return limit_.function->Matches(each.function) || limit_.function->Matches(each.caller);
+    };
+    const bool waits = std::ranges::any_of(diff_.waits, is_of_limit);
+    const bool executed = std::ranges::any_of(
+        diff_.functions, [&](const FunctionChange& each) { return IsOfLimit(each); });
+    if (!waits && !executed) return NamesNothing();
+    if (!waits && (diff_.old_lost || diff_.lost))
+      return Problem("no wait of " + limit_.of + " was found, but trace was lost",
+                     "recordings without losses");
+    for (const WaitChange& each : diff_.waits)
+      if (is_of_limit(each) && each.fate == Fate::kNotKnown &&
+          (limit_.kind != DiffLimit::Kind::kValue || !each.waits.now.any()))
+        return Problem("it is not known of one side whether a thread waited in " + each.function +
+                           ": trace was lost",
+                       "recordings without losses");
+    const bool is_number = limit_.measure == DiffLimit::Measure::kWaits;
+    outcome_.change =
+        Sum(diff_.waits, is_number ? &WaitChange::waits : &WaitChange::waiting, is_of_limit);
+  }
+
+  void NamesNothing() {
+    outcome_.names_nothing = true;
+    Problem("names nothing: no function of that name executed on either side",
+            "its name as `diff` prints it, a pattern ('str*'), or an expression ('/^str/')");
   }
 
   MeasuredChange FunctionChange::* Member() const {

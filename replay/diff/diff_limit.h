@@ -3,6 +3,7 @@
 //
 //   MEASURE(FUNCTION) > BOUND       also >=, <, <=
 //   MEASURE: instructions, self, calls, time, off_cpu of a function, or with () of all;
+//            waits, waiting: number and time of waits in a function, or in one that it called;
 //            coverage(lines), coverage(branches), ...; new() and gone() count functions
 //   BOUND:   1.02x  the new value by the old one        +5%  the change by the old one
 //            1000   the new value                       +1000  the difference
@@ -25,6 +26,8 @@ struct DiffLimit {
     kCalls,
     kTime,    // with callees, also off the CPU; nanoseconds
     kOffCpu,  // nanoseconds
+    kWaits,
+    kWaiting,  // nanoseconds
     kCoverage,
     kNew,
     kGone,
@@ -33,6 +36,13 @@ struct DiffLimit {
 
   // Errors: kUsage, with the place in the text.
   static Result<DiffLimit> Parse(const std::string& text);
+
+  // Whether it needs the waits of both sides.
+  bool MeasuresWaits() const { return measure == Measure::kWaits || measure == Measure::kWaiting; }
+  // Whether the value is in nanoseconds.
+  bool MeasuresTime() const {
+    return measure == Measure::kTime || measure == Measure::kOffCpu || measure == Measure::kWaiting;
+  }
 
   std::string text;
   Measure measure{};

@@ -33,6 +33,19 @@ TEST(DiffLimit, TellsValuesFromChanges) {
   EXPECT_DOUBLE_EQ(DiffLimit::Parse("time(f) > 5ms")->bound, 5e6);
 }
 
+TEST(DiffLimit, ReadsWaitsAsNumbersAndWaitingAsTime) {
+  const auto waits = DiffLimit::Parse("waits(Book) > 1.1x");
+  ASSERT_TRUE(waits.has_value()) << waits.error().message();
+  EXPECT_TRUE(waits->MeasuresWaits());
+  EXPECT_FALSE(waits->MeasuresTime());
+  EXPECT_FALSE(DiffLimit::Parse("waits() > 5ms").has_value());
+  const auto waiting = DiffLimit::Parse("waiting() > 5ms");
+  ASSERT_TRUE(waiting.has_value()) << waiting.error().message();
+  EXPECT_TRUE(waiting->MeasuresWaits());
+  EXPECT_DOUBLE_EQ(waiting->bound, 5e6);
+  EXPECT_FALSE(DiffLimit::Parse("calls() > 5")->MeasuresWaits());
+}
+
 TEST(DiffLimit, IgnoresBlanksAroundANameOrKind) {
   const auto limit = DiffLimit::Parse("calls( Leaf\t) > 1x");
   ASSERT_TRUE(limit.has_value()) << limit.error().message();

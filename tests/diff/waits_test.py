@@ -38,6 +38,32 @@ class Waits(compared.Comparing):
                 sums[site["function"], site["caller"]] += site["waits"]
             self.assertEqual({names: each["waits"][side] for names, each in told.items()}, sums)
 
+    def test_limits_on_waits(self):
+        def judged(limit, status, old=1, new=3, waits=("--waits",)):
+            return self.flowback("diff", self.runs[old], self.runs[new], *waits, "--fail-if", limit, status=status).stderr
+
+        self.assertIn("waits(Nap) > 2.9x': 3 instead of 1 (3.0000x)", judged("waits(Nap) > 2.9x", 1))
+        judged("waits(Nap) > 3x", 0)
+        judged("waits(LastNap) > 0", 1)
+        judged("waits(LastNap) > 1", 0)
+        # A caller's waits include the waits of each function that it called.
+        self.assertIn("4 instead of 1", judged("waits(Main) > 3", 1))
+        self.assertIn("4 instead of 1", judged("waits() > +2", 1))
+        judged("waits() > +3", 0)
+        judged("waits() > 1x", 0, old=3, new=1)
+        self.assertIn("names nothing", judged("waits(Sleep) > 1x", 2))
+        self.assertIn("the emulator's", judged("waiting(Nap) > 1ms", 1))
+        self.assertIn("needs --waits", judged("waits(Nap) > 1x", 2, waits=()))
+        part = f"{self.folder}/limit.part"
+        self.flowback("coverage", self.runs[1], "--save", part)
+        said = self.flowback("diff", part, self.runs[3], "--waits", "--fail-if", "waits() > 1x", status=1).stderr
+        self.assertIn("not of samples and part files", said)
+
+    def test_a_function_that_never_waits(self):
+        quiet = self.record("never.data", self.build("levels.c", "never"))
+        name = next(each["function"] for each in self.diff(quiet, quiet)["function"] if each["function"])
+        self.flowback("diff", quiet, quiet, "--waits", "--fail-if", f"waits({name}) > 0", status=0)
+
     def test_repeats_show_the_noise(self):
         runs = [self.runs[naps] for naps in (1, 3, 4)]
         told = self.by_names(self.diff("--old", *runs[:2], "--new", *runs[1:], "--waits"))
