@@ -145,7 +145,7 @@ TEST(Blocks, AddUpToTheInstructions) {
   ASSERT_EQ(result.status, 0) << result.err;
   uint64_t instructions = 0;
   for (const std::string& line : Lines(result.out)) {
-    const std::vector<std::string> words = Words(line);
+    const std::vector<std::string> words = ::flowback::test::Words(line);
     ASSERT_EQ(words.size(), 5u) << line;
     instructions += std::stoull(words[1]);
   }
