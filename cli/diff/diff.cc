@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <string>
+#include <utility>
 
 #include "cli/command.h"
 #include "cli/diff/diff_job.h"
@@ -35,6 +36,8 @@ void AddDiffOptions(CLI::App& app, DiffOptions& options, ReaderWords& words) {
       "waits(F) and waiting(F) with --waits, coverage(KIND), new(), gone(). Bounds: 1.02x, +5%, "
       "+1000, 80%, 5ms");
   app.add_option("--junit", options.junit, "Write each --fail-if as a test case to FILE");
+  app.add_option("--sarif", options.sarif,
+                 "Write each --fail-if that holds to FILE, as SARIF 2.1.0 for code hosts");
   app.add_flag("--waits", options.waits,
                "Also compare how often and how long threads waited for each other");
   app.add_option("--html", options.html,
@@ -82,10 +85,13 @@ Status UnderstandDiff(DiffOptions& options) {
   if (!(options.min_change >= 0 && options.min_change <= 100))
     return Fail(Error(ErrorCode::kUsage, "diff: --min-change is a share from 0 to 100 per cent")
                     .Remedy("--min-change 0.1"));
-  if (!options.junit.empty() && options.fail_if.empty())
-    return Fail(
-        Error(ErrorCode::kUsage, "diff: --junit writes the limits of --fail-if, and none is given")
-            .Remedy("--fail-if 'instructions(main) > 1.02x'"));
+  for (const auto& [word, file] :
+       {std::pair("--junit", &options.junit), std::pair("--sarif", &options.sarif)})
+    if (!file->empty() && options.fail_if.empty())
+      return Fail(
+          Error(ErrorCode::kUsage,
+                fmt::format("diff: {} writes the limits of --fail-if, and none is given", word))
+              .Remedy("--fail-if 'instructions(main) > 1.02x'"));
   if (!options.html.empty() && !options.reader.output.empty())
     return Fail(Error(ErrorCode::kUsage, "diff: --html and -o both name the output")
                     .Remedy("--html FILE alone"));

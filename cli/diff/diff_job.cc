@@ -55,7 +55,10 @@ int DiffJob::Run() {
   else
     WriteDiffText(view, *output_);
   if (Status written = output_->Finish(); !written) return Report(written.error());
-  if (Status written = WriteJunit(view); !written) return Report(written.error());
+  if (Status written = WriteLimits(options_.junit, view, WriteDiffJunit); !written)
+    return Report(written.error());
+  if (Status written = WriteLimits(options_.sarif, view, WriteDiffSarif); !written)
+    return Report(written.error());
   if (options_.reader.strict && std::ranges::any_of(diff.objects, &ObjectMatch::is_unknown))
     losses_ = std::max<int>(losses_, kImageIsMissing);
   const int judged = Judge(view);
@@ -69,8 +72,10 @@ Status DiffJob::CheckOutputs() const {
   std::vector<WrittenFile> written = {
       {options_.html.empty() ? "-o" : "--html", options_.reader.output}};
   if (!options_.junit.empty()) written.push_back({"--junit", options_.junit});
-  for (size_t i = 1; i < written.size(); ++i)
-    if (Status status = CheckDiffer(written.front(), written[i]); !status) return status;
+  if (!options_.sarif.empty()) written.push_back({"--sarif", options_.sarif});
+  for (size_t i = 0; i < written.size(); ++i)
+    for (size_t j = i + 1; j < written.size(); ++j)
+      if (Status status = CheckDiffer(written[i], written[j]); !status) return status;
   return CheckWritten(written, inputs, options_.reader.force);
 }
 
@@ -120,11 +125,12 @@ Status DiffJob::CheckChoices() const {
                   .Remedy("names as `flowback coverage` prints them"));
 }
 
-Status DiffJob::WriteJunit(const DiffView& view) const {
-  if (options_.junit.empty()) return {};
-  Result<Output> output = Output::Open(options_.junit);
+Status DiffJob::WriteLimits(const std::string& file, const DiffView& view,
+                            void (*write)(const DiffView&, TextSink&)) {
+  if (file.empty()) return {};
+  Result<Output> output = Output::Open(file);
   if (!output) return Fail(output.error());
-  WriteDiffJunit(view, *output);
+  write(view, *output);
   return output->Finish();
 }
 

@@ -30,7 +30,9 @@ class DiffJob {
 
   Status CheckOutputs() const;
   Status CheckChoices() const;
-  Status WriteJunit(const DiffView& view) const;
+  // Writes a file of the limits; no name: none.
+  static Status WriteLimits(const std::string& file, const DiffView& view,
+                            void (*write)(const DiffView&, TextSink&));
 
   const DiffOptions& options_;
   std::vector<RunProfile> old_;

@@ -21,6 +21,7 @@ struct DiffOptions {
   std::string function;  // the words of patterns.function
   std::vector<std::string> fail_if;
   std::string junit;  // file; empty: none
+  std::string sarif;  // the same
   std::string html;   // file; empty: none
   bool waits = false;
   size_t top = 10;

@@ -39,6 +39,7 @@ using LeftOut = std::map<std::string, size_t>;
 LeftOut WriteDiffJson(const DiffView& view, TextSink& sink, size_t most = SIZE_MAX);
 void WriteDiffHtml(const DiffView& view, TextSink& sink);
 void WriteDiffJunit(const DiffView& view, TextSink& sink);
+void WriteDiffSarif(const DiffView& view, TextSink& sink);
 
 // Returns "+1,234", "-5" or "0".
 std::string SignedDigits(double number);

@@ -44,12 +44,15 @@ DESTROYING = [
 VALUABLE = [
     ("diff a.part b.part -o branches.data", "branches.data"),
     (f"{DIFF} --junit branches.data", "branches.data"),
+    (f"{DIFF} --sarif branches.data", "branches.data"),
     ("coverage a.part -o branches.data", "branches.data"),
 ]
 # Two options that name one file.
 TWICE = [
     f"{DIFF} -o both --junit both",
     f"{DIFF} -o both --junit ./both",
+    f"{DIFF} -o both --sarif both",
+    f"{DIFF} --junit both --sarif ./both",
     f"{DIFF} --junit -",
     "coverage a.part -o both --save both",
     "coverage a.part --save -",

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""limits_test.py PROGRAM PROJECT COMPILER: --fail-if and --junit."""
+"""limits_test.py PROGRAM PROJECT COMPILER: --fail-if, --junit and --sarif."""
 
+import json
 import os
 import xml.etree.ElementTree
 
@@ -68,6 +69,29 @@ class Limits(compared.Comparing):
         self.assertIsNone(cases["self(Same) > 1x"])
         self.assertIn("10 instead of 4", cases["calls(Choose) > 1.5x"].get("message"))
         self.flowback("diff", self.old, self.new, "--junit", f"{self.folder}/none.xml", status=2)
+
+    def test_sarif(self):
+        path = f"{self.folder}/limits.sarif"
+        self.flowback("diff", self.old, self.new, "--fail-if", "self(Same) > 1x", "--fail-if", "calls(Choose) > 1.5x",
+                      "--fail-if", "new() > 1", "--sarif", path, status=1)
+        with open(path, encoding="utf-8") as file:
+            told = json.load(file)
+        self.assertEqual((told["version"], len(told["runs"])), ("2.1.0", 1))
+        run = told["runs"][0]
+        rules = [rule["id"] for rule in run["tool"]["driver"]["rules"]]
+        self.assertEqual(rules, ["self(Same) > 1x", "calls(Choose) > 1.5x", "new() > 1"])
+        choose, new = run["results"]
+        for result in run["results"]:
+            self.assertEqual((rules[result["ruleIndex"]], result["level"]), (result["ruleId"], "error"))
+        self.assertIn("10 instead of 4", choose["message"]["text"])
+        place = choose["locations"][0]["physicalLocation"]
+        self.assertRegex(place["artifactLocation"]["uri"], r"^file:///.*/planted\.c$")
+        with open(f"{self.folder}/new/planted.c", encoding="utf-8") as file:
+            lines = file.read().splitlines()
+        first = place["region"]["startLine"]  # of the function's code
+        self.assertIn("Choose(", "".join(lines[first - 3:first]))
+        self.assertEqual((new["ruleId"], "locations" in new), ("new() > 1", False))
+        self.flowback("diff", self.old, self.new, "--sarif", f"{self.folder}/none.sarif", status=2)
         self.assertFalse(os.path.exists(f"{self.folder}/none.xml"))
 
 

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: MIT
+// The limits as SARIF 2.1.0, which code hosts show beside the source: a rule for each limit, and a
+// result for each one that was missed.
+#include <string>
+#include <string_view>
+
+#include "cli/diff/diff_view.h"
+#include "replay/writers/text/json_parts.h"
+
+namespace flowback::cli {
+namespace {
+
+// Returns the path as the path of a URI.
+std::string UriPath(std::string_view path) {
+  constexpr std::string_view kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~/+";
+  constexpr std::string_view kHex = "0123456789ABCDEF";
+  std::string uri = path.starts_with('/') ? "file://" : "";
+  for (const char each : path) {
+    if (kPlain.contains(each)) {
+      uri += each;
+      continue;
+    }
+    const auto byte = static_cast<uint8_t>(each);
+    uri.append(1, '%').append(1, kHex[byte >> 4]).append(1, kHex[byte & 15]);
+  }
+  return uri;
+}
+
+// Returns the place of the one function that the limit names; line 0: there is no such place.
+DiffPlace PlaceOf(const DiffLimit& limit, const RunComparison& diff) {
+  DiffPlace place;
+  if (!limit.function) return place;
+  for (const FunctionChange& each : diff.functions) {
+    if (each.name.empty() || !limit.function->Matches(each.name)) continue;
+    if (place.line != 0) return {};
+    place = each.place();
+  }
+  return place;
+}
+
+std::string Message(std::string_view text) {
+  return JsonObject([&](JsonLine& message) { message.Text("text", text); });
+}
+
+std::string Location(const DiffPlace& place) {
+  return JsonObject([&](JsonLine& location) {
+    location.Raw("physicalLocation", JsonObject([&](JsonLine& physical) {
+                   physical.Raw("artifactLocation", JsonObject([&](JsonLine& artifact) {
+                                  artifact.Text("uri", UriPath(place.file));
+                                }));
+                   physical.Raw("region", JsonObject([&](JsonLine& region) {
+                                  region.Number("startLine", place.line);
+                                }));
+                 }));
+  });
+}
+
+std::string Results(const DiffView& view) {
+  std::string results = "[";
+  for (size_t i = 0; i < view.limits.size(); ++i) {
+    if (view.outcomes[i].passed()) continue;
+    const DiffLimit& limit = view.limits[i];
+    results += results.size() > 1 ? ",\n" : "\n";
+    results += JsonObject([&](JsonLine& result) {
+      result.Text("ruleId", limit.text).Number("ruleIndex", i).Text("level", "error");
+      result.Raw("message", Message(limit.text + ": " + OutcomeText(limit, view.outcomes[i])));
+      const DiffPlace place = PlaceOf(limit, view.diff);
+      if (place.line != 0) result.Raw("locations", "[" + Location(place) + "]");
+    });
+  }
+  return results + "]";
+}
+
+}  // namespace
+
+void WriteDiffSarif(const DiffView& view, TextSink& sink) {
+  const std::string rules = JsonArray(view.limits, [](const DiffLimit& limit) {
+    return JsonObject([&](JsonLine& rule) {
+      rule.Text("id", limit.text);
+      rule.Raw("shortDescription", Message("`flowback diff --fail-if '" + limit.text + "'`"));
+    });
+  });
+  const std::string run = JsonObject([&](JsonLine& line) {
+    line.Raw("tool", JsonObject([&](JsonLine& tool) {
+               tool.Raw("driver", JsonObject([&](JsonLine& driver) {
+                          driver.Text("name", "flowback diff").Raw("rules", rules);
+                        }));
+             }));
+    line.Raw("results", Results(view));
+  });
+  sink.buffer() += JsonObject([&](JsonLine& log) {
+                     log.Text("$schema", "https://json.schemastore.org/sarif-2.1.0.json");
+                     log.Text("version", "2.1.0").Raw("runs", "[" + run + "]");
+                   }) +
+                   '\n';
+  sink.Commit();
+}
+
+}  // namespace flowback::cli
