@@ -16,7 +16,7 @@ class SelfRegion {
   ~SelfRegion() { flowback_region_end(); }
 };
 
-// The recording of this process, of which there is one at a time.
+// The recording of this process. Only one can exist at a time.
 class SelfRecording {
  public:
   explicit SelfRecording(const flowback_self_options& options = {})

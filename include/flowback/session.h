@@ -57,7 +57,7 @@ struct SessionOptions {
   Resync resync = Resync::kEarliest;  // where the flow resumes after an error in the trace
   ThreadSelection selection;          // which threads; by default all
   unsigned threads = 0;               // that decode; 0: one for each processor
-  size_t in_flight = 0;               // decoded segments in memory; 0: as many as are useful
+  size_t in_flight = 0;               // decoded segments in memory; 0: chosen automatically
   bool index = true;                  // the cache may hold indexes, sums and timelines, too
   // The bundle that the files in `open` and `search` come from; null: the input is no bundle.
   std::shared_ptr<const bundle::UnpackedBundle> bundle = nullptr;
@@ -68,11 +68,11 @@ struct SessionOptions {
   unsigned ThreadCount() const;
 };
 
-// What a cache keeps of a recording. The longer a result takes to make, the shorter the trace for
-// which looking into the cache pays.
+// A result that a cache keeps for a recording. The longer a result takes to make, the shorter the
+// trace for which looking into the cache pays.
 enum class CachedResult : uint8_t {
   kIndex,     // the flow index; for any trace
-  kSums,      // what decoding the trace once gives
+  kSums,      // results of decoding the trace once
   kTimeline,  // takes several times as long to make
   kLasting,   // the index and what lies beside it, if they are long enough to be written at all
 };
@@ -112,7 +112,7 @@ class Session {
   Status LoadCode();
   // As LoadCode. Errors: also if the engine is unknown, which is found out before files are read.
   Status OpenCode();
-  // Finds out who ran when on which stream. `times`: the flow has times.
+  // Finds out which thread ran when on which stream. `times`: the flow has times.
   void PrepareStreams(bool times);
   // Puts each thread's flow together and keeps the selected threads. Returns false if none is left.
   bool SelectThreads();
@@ -149,8 +149,8 @@ class Session {
   SymbolFunctions& functions();
   SourceLines& lines();
 
-  // Returns a new decoder of the chosen engine. Errors: none once the session is open, but what
-  // the engine itself reports.
+  // Returns a new decoder of the chosen engine. Errors: once the session is open, only the engine's
+  // own.
   Result<std::unique_ptr<Decoder>> NewDecoder() const;
 
   // Returns what analyses decode the flow with; valid as long as the session, which may be moved.

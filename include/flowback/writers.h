@@ -115,7 +115,7 @@ class StringSink final : public TextSink {
   std::string text_;
 };
 
-// What the formats of coverage are written from: a report, and how to show it.
+// The input of the coverage formats: a report, and how to show it.
 struct CoverageView {
   const CoverageReport& report;
   const CoverageCounts& counts;  // those of the report
@@ -133,8 +133,7 @@ using CoverageWriter = void(const CoverageView&, TextSink&);
 // The order of functions and call paths (--sort).
 enum class TimelineSort : uint8_t { kTime, kInstructions, kCalls, kTotal };
 
-// What the formats of a timeline are written from. The view refers to these objects, which must
-// outlive it.
+// The input of the timeline formats. The view refers to these objects, which must outlive it.
 struct TimelineView {
   // Returns a view that shows a timeline of the session as the `timeline` command does. `columns`
   // is the number of TimelineOptions::columns.

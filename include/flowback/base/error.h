@@ -10,7 +10,7 @@
 
 namespace flowback {
 
-// What kind of failure it was; the command line turns it into an exit status.
+// The kind of a failure; the command line turns it into an exit status.
 enum class ErrorCode : uint8_t {
   kUsage,           // the caller asked for something that makes no sense
   kUnreadable,      // an input is missing, damaged, or not of a known format

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Opening an input, whatever its format: sniffed by content, never by name.
+// Opens an input of any supported format, which is recognised by content, never by name.
 #pragma once
 
 #include <optional>

@@ -20,7 +20,7 @@ namespace flowback {
 
 struct RecordProgress;
 
-// What an emulated recording's times are.
+// The clock of an emulated recording's times.
 enum class RecordClock : uint8_t {
   kHost,  // real time: the program runs slower than natively, sleeps and waits keep their length
   // One nanosecond for each instruction that any thread executes and for each record of the
@@ -43,8 +43,8 @@ struct RecordTarget {
 // The files to write.
 struct RecordFiles {
   std::string output = "perf.data";  // the perf.data file to write; empty: none
-  // An open descriptor, of a pipe maybe, to which perf.data is written in pipe mode, and `output`
-  // is but its name. Record closes it as soon as the recording is complete. -1: none.
+  // An open descriptor, maybe of a pipe, to which perf.data is written in pipe mode. `output` is
+  // then only its name. Record closes it as soon as the recording is complete. -1: none.
   int pipe = -1;
   std::string raw_directory;  // also writes raw streams and code images here; empty: none
   std::string command_line;   // of the recorder, for the file's header: "flowback record -- ls"
@@ -69,10 +69,11 @@ struct RecordPackets {
   // TSC packets. Without them the times of new mappings are unknown: execve, dlopen at a reused
   // address.
   bool timestamps = true;
-  // An MTC packet every 2^n ticks of a ~25 MHz crystal; empty: none. Wants `timestamps`.
+  // An MTC packet every 2^n ticks of a ~25 MHz crystal; empty: no MTC packets. Requires
+  // `timestamps`.
   std::optional<uint8_t> mtc_shift = 14;
-  // CYC packets, which time each packet to the tick, at least 2^(n-1) cycles apart, 0: all, to 12;
-  // empty: none. A cycle is a tick of the time-stamp counter.
+  // CYC packets, at least 2^(n-1) cycles apart (0: all of them; at most 12), which time each packet
+  // to the tick. Empty: no CYC packets. A cycle is a tick of the time-stamp counter.
   std::optional<uint8_t> cyc_threshold;
 };
 
@@ -109,19 +110,19 @@ struct WatchedNames {
   std::string until;
 };
 
-// A recording of each process, too, in a folder of its own in `folder`, which must be empty; empty:
-// none. `on_end` is called as soon as a process has ended, by a thread of Record's, with the path
-// of its recording (of a format that OpenRecording takes), which is the callee's from then on.
-// While it does not return nothing is taken from the programs, which before long wait. Its error
-// ends the recording.
+// Also makes a recording of each process, in a folder of its own in `folder`, which must be an
+// empty folder. If `folder` is "", no such recordings are made. A thread of Record calls `on_end`
+// as soon as a process has ended, with the path of its recording (in a format that OpenRecording
+// reads); the callee owns it from then on. Until it returns, no trace is taken from the programs,
+// which soon wait. An error that it returns ends the recording.
 struct RecordProcesses {
   std::string folder;
   std::function<Status(const std::string& recording)> on_end;
 };
 
-// What an event shall not record: of a tracepoint an expression, of a hardware trace perf's words
-// for addresses. It is of the last event that `words` of RecordEvents::words name, 0: of the last
-// of all.
+// Filters an event: an expression for a tracepoint, perf's address filter for a hardware trace. It
+// belongs to the last event of the first `words` entries of RecordEvents::words; 0: to the last
+// event of all.
 struct EventFilter {
   std::string text;
   size_t words = 0;
@@ -136,11 +137,11 @@ struct RecordAccesses {
   bool page_size = false;  // of the address (--data-page-size)
 };
 
-// What the kernel's events record; of recorders with RecorderInfo::hardware.
+// Events of the kernel to record, for recorders with RecorderInfo::hardware.
 struct RecordEvents {
   std::vector<std::string> words;  // as perf's -e takes them; none: what the engine's name says
   std::string branch_filter;       // perf's -j: "any,u"; empty: the engine's usual one, or none
-  bool all_cpus = false;           // whatever runs, until the command ends or it is stopped
+  bool all_cpus = false;           // all threads, until the command or the recorder ends
   std::string cpus;                // "0-3,8": on those only; empty: on all
   bool per_thread = false;         // a buffer for each thread that is there now, none for each CPU
   std::vector<EventFilter> filters;
@@ -157,8 +158,8 @@ struct RecordEvents {
   std::optional<uint64_t> period;
   bool build_ids = true;  // in the records of mappings
   bool switches = false;  // records of thread switches; traces have them anyway
-  // Beside the records a copy of the kernel's code: RecordFiles::output is a folder, with the file
-  // `data`, and in the folder kcore_dir what is of the kernel.
+  // Also copies the kernel's code: RecordFiles::output is a folder with the records in the file
+  // `data` and the kernel's files in the folder kcore_dir.
   bool kernel_code = false;
   // Count events of each thread as well: what every kernel counts, and what the processors do. Read
   // at the end, and so often before it.
@@ -199,8 +200,8 @@ struct RecordRotation {
 struct EmulateOptions {
   bool exact = false;  // one instruction a block: slower; for judging the engine
   bool locks = false;  // the addresses of the data of atomic operations and futex calls, too
-  // The folder that AArch64 programs find their libraries in, as a root folder; empty: that of
-  // Debian's cross compilers, if it is there.
+  // The folder that AArch64 programs find their libraries in, as a root folder; empty: the folder
+  // of Debian's cross compilers, if it exists.
   std::string root{};
   // The plugin; empty: lib/flowback/flowback-tcg.so beside this program's folder.
   std::string plugin;
@@ -226,11 +227,11 @@ struct RecordOptions {
   RecordRotation rotation;
   EmulateOptions emulate;
   StepOptions step;
-  // Called a few times a second, by the thread that called Record. Empty: nobody wants to know.
+  // Called a few times a second, by the thread that called Record. May be empty.
   std::function<void(const RecordProgress&)> on_progress;
 };
 
-// What ended a recording.
+// The reason why a recording ended.
 enum class StopReason : uint8_t {
   kProgramEnded,
   kMaxInstructions,
@@ -257,7 +258,7 @@ struct RecordProgress {
   uint64_t losses = 0;       // places where the flow is not known
   bool interrupted = false;  // Ctrl-C was left to the program, which still runs
   bool complete = false;     // the recording is, and the program still runs
-  StopReason stop_reason = StopReason::kProgramEnded;  // what ended it, if anything did
+  StopReason stop_reason = StopReason::kProgramEnded;  // why it ended, if it has
   // Processes that the program started and that run though it has ended: they are recorded until
   // they end.
   uint64_t left_running = 0;
@@ -275,8 +276,8 @@ struct RecordedThread {
   FlowDigest digest;
 };
 
-// What a program asked the emulator for and the emulator does otherwise than the kernel: the
-// program ran on, maybe another way than natively.
+// A request of a program that the emulator answers otherwise than the kernel. The program ran on,
+// maybe another way than natively.
 struct UnlikeNative {
   std::string call;  // "seccomp"
   int32_t pid = -1;  // of the first process that asked, and its name then
@@ -286,13 +287,13 @@ struct UnlikeNative {
   std::string remedy;
 };
 
-// What stands beside the recording.
+// The images kept beside the recording.
 struct KeptImagesSummary {
   uint64_t files = 0;
   uint64_t bytes = 0;
   uint64_t shared_bytes = 0;          // of these, those that earlier recordings had brought
   std::string why_none;               // why nothing is kept, though it was wanted; else empty
-  std::vector<std::string> problems;  // what is not, and why; a sentence each
+  std::vector<std::string> problems;  // images not kept, and why; a sentence each
 };
 
 // Counts of a recording by the kernel's events.
@@ -339,14 +340,14 @@ struct RecordSummary {
   std::vector<NamedRegion> regions;      // that the program named
   std::vector<RecordedThread> threads;   // in order of their start: stream 0, 1, ...
   std::chrono::nanoseconds elapsed{0};   // to the program's end
-  // What this process and its children used meanwhile: recorder and recorded program.
+  // The CPU time that recorder and recorded program used: this process and its children.
   std::chrono::nanoseconds cpu_time{0};
   std::optional<KeptImagesSummary> images;   // empty: none were to be kept
   std::optional<EventCounts> events;         // of recorders with RecorderInfo::hardware
   CountedEvents counters;                    // in all; RecordEvents::counters
   std::optional<SlowCallCounts> slow_calls;  // empty: no function was named
   uint64_t files = 1;                        // of RecordRotation, the last among them
-  // What the user should know: "the program forked: children are not traced".
+  // Sentences for the user: "the program forked: children are not traced".
   std::vector<std::string> notes;
 };
 
@@ -377,7 +378,7 @@ struct RecordSummary {
 //
 // Engine "emulate" runs the program in QEMU's user mode emulator with a plugin that writes those
 // packets: several times slower than native. Threads, child processes and the programs they become
-// are recorded, one stream each. What the engine can't know is a loss in the trace.
+// are recorded, one stream each. Flow that the engine cannot know is a loss in the trace.
 //
 // When the output can't be written any more (no space is left, say), tracing stops, the programs
 // run on, unless they are to be killed, and the summary has the `failure`.
@@ -391,7 +392,7 @@ Result<RecordSummary> Record(const RecordOptions& options);
 // A way to record, as recorders.def has it.
 struct RecorderInfo {
   std::string_view name;   // of `record --engine`
-  std::string_view needs;  // what it takes: "an emulator"
+  std::string_view needs;  // what it requires: "an emulator"
   bool hardware = false;   // the kernel's events, of hardware mostly; nothing is emulated
   // Abilities of a recorder.
   bool attaches = false;             // RecordTarget::pids and tids

@@ -78,7 +78,8 @@ struct CodeMapping {
 // be called from any thread while no other one changes it.
 class AddressSpace {
  public:
-  // Maps over whatever was there, as mmap does. What the section has no bytes for becomes a hole.
+  // Replaces earlier mappings in its range, as mmap does. Addresses without bytes in the section
+  // become a hole.
   void Map(const CodeMapping& mapping);
   bool empty() const { return root_ == nullptr; }
   // Makes a hole.

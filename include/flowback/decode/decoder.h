@@ -32,12 +32,12 @@ struct DecodeInput {
   Bytes bytes;  // one stream
   uint64_t from =
       0;  // where to begin: at a sync point, or 0; what lies before is not accounted for
-  const AddressSpaceHistory* code = nullptr;  // of what no change below says otherwise about
+  const AddressSpaceHistory* code = nullptr;  // where `changes` name no other code
   TraceConfig config;                         // Recording::config
   TimeConversion time;  // Recording::time; not known: code is not chosen by time
   Resync resync = Resync::kEarliest;
   std::vector<StreamGap> gaps;      // of the stream, sorted by offset
-  std::vector<StayChange> changes;  // sorted by offset; empty: it is not known who ran
+  std::vector<StayChange> changes;  // sorted by offset; empty: the threads are unknown
   // Decode estimates when each block run executed and within which bounds; it then hands them on
   // only when the time after them is known. The libipt engine does not, and leaves the bounds open.
   bool times = false;

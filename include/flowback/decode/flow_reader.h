@@ -77,7 +77,7 @@ class FlowReader {
   // of another one of the same decoder and an equal input.
   virtual void Return(const State& state) = 0;
 
-  // The state in a few hundred bytes, of which any reader of the same input makes it again, also in
+  // Returns the state in a few hundred bytes. Any reader of the same input can restore it, also in
   // another process, as long as the program's sources are the same. Empty: this state or reader
   // does not support it. REQUIRES: a state of this reader.
   virtual std::vector<uint8_t> ToBytes(const State&) const { return {}; }

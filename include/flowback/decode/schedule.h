@@ -24,7 +24,7 @@ struct ThreadStay {
   uint64_t begin = 0;
   uint64_t end = ~uint64_t{0};
   int32_t pid = -1;
-  int32_t tid = -1;  // -1: the records do not say who ran
+  int32_t tid = -1;  // -1: unknown
   // If they do not: the thread switched in at its begin, and out at its end; -1: unknown.
   int32_t first_tid = -1;
   int32_t last_tid = -1;
@@ -45,7 +45,7 @@ struct Schedule {
   // The recording has one thread only, on all CPUs: trace between its stays is its own, too.
   bool alone = false;
   ThreadStay nobody;  // for trace that no stay can be shown to have made
-  ThreadStay behind;  // the same for what is behind the last stay; begins where that one ends
+  ThreadStay behind;  // the same for trace behind the last stay, whose end is its begin
   // The same for trace that one of two stays in succession made. Never moved.
   std::deque<ThreadStay> between;
   // The stream's parts, where it is all of one thread's and that was on other CPUs in between. By

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a decoder needs for each stream of a recording: code, machine, who ran when.
+// A decoder's input for each stream of a recording: code, machine, which thread ran when.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ std::map<int32_t, int32_t> TracedThreads(const Recording& recording);
 
 class StreamInputs {
  public:
-  // Reads those streams that several threads share, or of which one thread has several. The
+  // Reads streams that several threads share, and the streams of a thread that has several. The
   // recording must outlive this. REQUIRES: OpenSource knows the recording's kind of trace.
   StreamInputs(const Recording& recording, const RecordingCode& code, Resync resync);
   // With the recording's source, which may be one that keeps what it has read (KeepIndexes).

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A kind of trace: all that can be asked of its streams, so that nobody else asks which hardware
-// wrote them.
+// A kind of trace: it answers all questions about its streams, so that no other code asks which
+// hardware wrote them.
 //
 //   stream     |S-------S------------S-----S-------|    S: sync points, where decoding can begin
 //   times       t0      t1           t2    t3           told there, or soon behind
@@ -72,7 +72,7 @@ struct TraceUnit {
 // A sample that a stream holds: records of what a thread did up to a moment.
 struct StreamSample {
   uint64_t offset = 0;   // of its first record
-  uint64_t records = 0;  // of what executed
+  uint64_t records = 0;  // of executed flow
   uint64_t tsc = 0;      // when it was taken; 0: unknown
   uint64_t order = 0;    // the same, for mappings alone, which may be ordered without a clock
   uint64_t ip = 0;       // where it was taken, as its recorder says; 0: unknown
@@ -87,8 +87,8 @@ struct TraceSetting {
   std::variant<std::monostate, bool, uint64_t> value;  // for JSON; monostate: null
 };
 
-// Goes through all packets of a stream. What they cover, with the bytes that can't be read, is the
-// stream. Belongs to one thread.
+// Goes through all packets of a stream. The packets and the unreadable bytes together cover the
+// whole stream. Belongs to one thread.
 class PacketReader {
  public:
   virtual ~PacketReader() = default;
@@ -113,14 +113,15 @@ class TraceSource {
   // The settings it was recorded with, those that are known in text and all in JSON, in their
   // order.
   virtual std::vector<TraceSetting> Settings() const = 0;
-  // All settings, as numbers that are equal where they are: for who keeps what was made with them.
+  // Returns all settings as numbers. Equal settings give equal numbers: they are a key for cached
+  // results.
   virtual std::vector<uint64_t> SettingNumbers() const = 0;
   // Returns everything that one pass over the stream's bytes finds. Calls `visit`, if not empty,
   // for each pause as it comes, until it returns false.
   virtual std::shared_ptr<const StreamIndex> Index(
       const Stream& stream, const std::function<bool(const Pause&)>& visit = {}) const = 0;
-  // The last sync point before `offset` from which the flow behind `offset` is that of the whole
-  // stream; 0 = none.
+  // Returns the last sync point before `offset` from which decoding gives the same flow behind
+  // `offset` as the whole stream does; 0: the stream's begin.
   virtual uint64_t SyncPointBefore(const Stream& stream, uint64_t offset) const = 0;
   // Returns the first time from a sync point (the range's begin) on, but not across a gap; 0: no
   // packet has one soon.
@@ -159,8 +160,8 @@ inline constexpr uint64_t kRunUp = uint64_t{1} << 20;
 
 // Returns the part of a stream that can lie in a span of time, which two functions of a time-stamp
 // define: all flow before `begin` is too early, and all that begins behind `end` too late. `begin`
-// is a sync point from which the flow is that of the whole stream, `run_up` or more bytes ahead of
-// it. Reads little of the stream, however long it is.
+// is a sync point from which decoding gives the same flow as the whole stream does, `run_up` or
+// more bytes ahead of it. Reads little of the stream, however long it is.
 StreamRange RangeOfTimes(const TraceSource& source, const Stream& stream,
                          const std::function<bool(uint64_t tsc)>& too_early,
                          const std::function<bool(uint64_t tsc)>& too_late,

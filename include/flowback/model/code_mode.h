@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What gives code bytes their meaning: the instruction set, and its width where a set has several.
+// A code mode gives code bytes their meaning: the instruction set, and its width if the set has
+// several.
 #pragma once
 
 #include <algorithm>

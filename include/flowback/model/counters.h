@@ -17,7 +17,7 @@ struct CounterValue {
   uint64_t running = 0;
 
   bool multiplexed() const { return running < enabled; }
-  // What there would have been all the time; 0 where it never counted.
+  // Returns the value extrapolated to the whole enabled time; 0: it never counted.
   uint64_t scaled() const {
     if (!multiplexed() || running == 0) return value;
     return static_cast<uint64_t>(static_cast<double>(value) * static_cast<double>(enabled) /

@@ -58,7 +58,8 @@ enum class BlockExit : uint8_t {
                  // if the trace has it, else 0
 };
 
-// What the trace proves about a time: lo <= time-stamp counter <= hi; 0 in either: no bound known.
+// Bounds of a time that the trace proves: lo <= time-stamp counter <= hi; 0 in either: no bound
+// known.
 struct TscInterval {
   uint64_t lo = 0;
   uint64_t hi = 0;
@@ -179,7 +180,7 @@ struct DataLoss {
 // Flow between two certain places that was not recorded on purpose, as between two samples. Nothing
 // is missing that should be there, so it is no loss. Instructions in between may be none or many.
 struct UnknownFlow {
-  uint64_t offset = 0;   // in the stream, of what is certain again
+  uint64_t offset = 0;   // in the stream, where the flow is certain again
   uint64_t from = 0;     // the next instruction to execute where it begins; 0: not known
   uint64_t to = 0;       // and where it ends
   uint64_t tsc = 0;      // when it began, as BlockRun::tsc; 0: not known
@@ -197,7 +198,7 @@ LossClass ClassOf(LossCause cause);
 inline bool KeepsPlace(LossCause cause) {
   return cause == LossCause::kRoundsUnknown || cause == LossCause::kDepthUnknown;
 }
-// What can be done about it, one sentence.
+// Returns what the user can do about such a loss, in one sentence.
 const char* Remedy(LossCause cause);
 const char* Name(InstructionClass kind);
 

@@ -28,7 +28,7 @@ struct FlowPlace {
   enum class Kind : uint8_t {
     kUnknown,  // nothing is certain: the flow begins, was lost, or went to an unknown place
     kAt,       // the flow goes on, with the instruction at `ip`
-    kOff,      // control left what is recorded, for `ip`; 0: unknown
+    kOff,      // control left the recorded code, for `ip`; 0: unknown
   };
 
   Kind kind = Kind::kUnknown;
@@ -130,8 +130,8 @@ class SegmentRecorder : public ExecutionConsumer {
   SegmentRecorder(FlowSegment& segment, const FlowPlace& before) : segment_(&segment) {
     segment.begin_ = segment.end_ = before;
   }
-  // What comes from now on goes there: the next segment, which begins where this one ends.
-  // REQUIRES: it is empty.
+  // Records into `next` from now on, which begins where this segment ends. REQUIRES: `next` is
+  // empty.
   void Use(FlowSegment& next) {
     next.begin_ = next.end_ = segment_->end_;
     segment_ = &next;

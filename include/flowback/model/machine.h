@@ -53,8 +53,8 @@ struct TracedLevels {
   std::optional<bool> kernel;
 };
 
-// The settings of a kind of trace: a value that only its source opens, and those who read or write
-// recordings of that kind. Everybody else passes it on. Intel PT's are in
+// The settings of a kind of trace: an opaque value. Only its source, and readers and writers of
+// such recordings, look into it; other code passes it on. Intel PT's are in
 // base/recorded/pt_config.h.
 class TraceConfig {
  public:

@@ -52,7 +52,7 @@ struct Stream {
   uint64_t repeated_bytes = 0;
   // Bytes that the recorder says it wrote and the file does not hold: at gaps, so not in `bytes`.
   uint64_t missing_bytes = 0;
-  // What `bytes` is of: it is then read through StreamWindows only. Null: all of it can be read.
+  // Owns `bytes`, which are then read through StreamWindows only. Null: all bytes can be read.
   std::shared_ptr<JoinedBytes> joined{};
 };
 
@@ -68,7 +68,7 @@ struct MmapRecord : SidebandBase {
   uint64_t address = 0;
   uint64_t size = 0;
   uint64_t file_offset = 0;
-  std::string path;  // "[vdso]", "//anon" and the like for memory without a file
+  std::string path;  // a name such as "[vdso]" or "//anon" for memory without a file
   BuildId build_id;
   bool executable = true;
   bool kernel = false;
@@ -174,7 +174,7 @@ struct ClockInfo {
 // A problem of an input that did not stop its reading.
 struct Warning {
   std::string text;    // one sentence with the place: "cut at offset 0x1234 inside an AUX area"
-  std::string remedy;  // what helps; empty when nothing is lacking
+  std::string remedy;  // the command or step that helps; empty: none is needed
 
   bool operator==(const Warning&) const = default;
 };
@@ -182,7 +182,7 @@ struct Warning {
 // Something that the recorder says it lost, and that no place in a stream shows.
 struct RecorderLoss {
   LossCause cause{};
-  uint64_t count = 0;  // of records, or of what the records count
+  uint64_t count = 0;  // of records, or of the items that the records count
 
   bool operator==(const RecorderLoss&) const = default;
 };
@@ -215,7 +215,7 @@ struct Recording {
   TraceConfig config;   // the settings of that kind
   TimeConversion time;  // of the trace's ticks
   TracedLevels levels;
-  // Processes that samples with callers show in the kernel, whatever was traced.
+  // Processes that samples with callers show in the kernel, even if `levels` exclude it.
   std::set<int32_t> sampled_in_kernel;
   ClockInfo clock;
   // Folder with copies of the kernel's code and symbols: kcore, kallsyms, modules. Often empty.

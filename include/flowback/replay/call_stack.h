@@ -68,7 +68,7 @@ struct Call {
   // An endless recursion was interrupted in it: between it and its caller may be any number of
   // further calls of the same functions (LossCause::kDepthUnknown).
   bool repeats = false;
-  // What its code did with the stack pointer (decode/instruction/stack_use.h).
+  // How its code used the stack pointer (decode/instruction/stack_use.h).
   uint8_t stack_use = 0;  // StackUseFlag bits
   uint32_t kept_in = 0;   // StackUse::keeps
 };
@@ -76,7 +76,7 @@ struct Call {
 // A time in which the flow was in code that is not traced.
 struct UntracedGap {
   enum class Cause : uint8_t {
-    kSystemCall,  // SYSCALL and the like
+    kSystemCall,  // SYSCALL or another instruction that enters the kernel
     kAsync,       // an interrupt, a fault
     kFilter,      // a call that left the traced range
   };
@@ -143,15 +143,15 @@ class CallListener {
   virtual void OnUsual(std::span<const UsualMove> /*moves*/, const AddressSpace* /*space*/) {}
   // `depth` counts from 0, the outermost call known of the stack that the thread is on.
   virtual void OnEnter(const Call& call, size_t depth) = 0;
-  // `instructions` are those since its entry, of what it called too.
+  // `instructions` counts the call's instructions since its entry, with those of its callees.
   virtual void OnExit(const Call& call, size_t depth, CallExit how, uint64_t instructions,
                       const ExitTime& time) = 0;
   // Whether gaps have UntracedGap::call_number, which takes time to find.
   virtual bool WantsCallNumbers() const { return false; }
   // At the depth that a call made there would have.
   virtual void OnGap(const UntracedGap& gap, size_t depth) = 0;
-  // What comes is about another stack, whose calls are as they were when it was left; the first one
-  // is number 0. A number is not given again.
+  // Later calls are on another stack, whose calls are as they were when it was left. The first
+  // stack is number 0; a number is not given again.
   virtual void OnSwitch(uint32_t /*stack*/) {}
   // The thread was not on the stack that the guess of that number took it to be on, but on `stack`,
   // which was `right` when it was left. The calls that differ are left on the one and entered on
@@ -184,23 +184,23 @@ class CallStack {
   void LookForExec(ExecBetween exec_between);
 
   // Where a recording is of parts of the flow, from one function to another (WatchPlace), its
-  // recorder stops in the one and goes on in the other. What ran in between is not known, so all
-  // calls end there, and none of them is taken for the caller of what comes next. Without this the
-  // stack has no pauses, and what comes next is taken for a signal's handler.
+  // recorder stops in the one and goes on in the other. The flow in between is unknown, so all
+  // calls end there, and none of them counts as the caller of later code. Without this the stack
+  // has no pauses, and later code counts as a signal's handler.
   void LookForPauses(const MachineInfo& machine);
 
   // The thread has made no stack before its flow begins. Else one that was not seen may be what it
   // goes to, and which it is is always a guess.
   void BeginsWithThread();
   // The calls that the thread's parent was in when it made the thread, whose stack may be a copy of
-  // its parent's. It is one where the first call of which the return is seen returns as the
-  // innermost of these would have.
+  // its parent's. It is a copy if the first return seen returns as the innermost of these calls
+  // would.
   void Inherit(std::vector<Call> calls);
 
   // The flow, as ExecutionConsumer receives it.
   void OnBlock(const BlockRun& run);
   void OnBlocks(const BlockBatch& batch);
-  // The flow has come to the run, of which nothing has been executed yet. OnBlock follows.
+  // The flow has come to the run, but has executed none of it yet. OnBlock follows.
   void Arrive(const BlockRun& run);
   void OnEvent(const TraceEvent& event);
   void OnLoss(const DataLoss& loss);

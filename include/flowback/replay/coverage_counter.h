@@ -5,8 +5,8 @@
 // that its process (or, if that is not known, any process) had mapped then. It counts as unknown,
 // too, if a snapshot's buffer was overwritten, or if it was excluded from the recording: user code,
 // code outside of an address filter or of --from and --until. It does not count as unknown if it
-// ran before a recorder was attached, because nobody asked for that trace. Neither does trace of an
-// unknown thread or time make code unknown, because its instructions are counted.
+// ran before a recorder was attached, because that trace was not requested. Neither does trace of
+// an unknown thread or time make code unknown, because its instructions are counted.
 #pragma once
 
 #include <cstdint>
@@ -36,7 +36,7 @@ class CoverageCounter final : public BlockCountConsumer {
                   const StreamInputs& inputs);
   ~CoverageCounter() override;
 
-  // What comes is of this stream.
+  // Begins a stream: later counts are its counts.
   void Begin(const Stream& stream);
   void OnCounts(const ThreadStay* stay, const BlockCounts& counts) override;
   // Adds the losses of a stay (or of the stream, if null), and that it ran.
@@ -55,7 +55,7 @@ struct CoverageRequest {
   FlowSource flow;
   // The threads that are counted. Streams without a piece of theirs are not decoded.
   const std::vector<StreamOwner>& owners;
-  // Asked about each stream that was decoded (law 1), by any thread. Empty: nobody is.
+  // Checks the byte account of each decoded stream (law 1), on any thread. May be empty.
   std::function<Status(const ByteAccount&, const Stream&)> check{};
   // Called for each loss in the selected part, by one thread at a time, if not empty.
   std::function<void(const DataLoss&)> on_loss{};

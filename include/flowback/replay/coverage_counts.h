@@ -100,9 +100,9 @@ struct CoverageCounts {
   // caller adds them, because counting sees only the losses in the flow.
   KeptLosses losses;
 
-  // Associative and commutative: sums are equal in whatever order and groups they were made. An
-  // object that had several paths has the smallest of them. Numbers do not grow beyond 2^64 - 1.
-  // Takes time in proportion to `other`, but where that has anything new.
+  // Associative and commutative: order and grouping do not change the sums. An object with several
+  // paths gets the smallest of them. Numbers do not grow beyond 2^64 - 1. Takes time in proportion
+  // to `other`, but where that has anything new.
   void Add(const CoverageCounts& other);
   // Something was lost that may have executed any of them.
   void AddLoss(const std::string& cause, uint64_t count);

@@ -98,7 +98,7 @@ struct ObjectCoverage {
   std::vector<SourceLine> places;
   std::vector<SourceLine> begins;           // by number of static function: where its source begins
   std::vector<uint64_t> scopes;             // SourcePlace::scope
-  std::vector<bool> inlined;                // the line is that of a function that was inlined there
+  std::vector<bool> inlined;                // the line belongs to a function inlined there
   std::vector<bool> statements;             // SourcePlace::is_statement
   std::vector<FunctionCoverage> functions;  // by address
   std::vector<BranchCoverage> branches;     // by address
@@ -136,7 +136,7 @@ struct CoverageChoice {
   std::function<bool(const std::string& source_file, uint32_t line)> excludes_branches;
 };
 
-// What a report is made of.
+// The input of a report.
 struct CoverageSources {
   // Finds an object's file.
   std::function<Result<ObjectImage>(const ObjectId& object)> open;

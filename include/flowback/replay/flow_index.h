@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A recording's flow in segments of which any can be decoded by itself.
+// A recording's flow in segments, each of which can be decoded by itself.
 //
 // One pass over each stream keeps the decoder's state at the beginning of every segment, and notes
 // which threads' flow lies in it and which code was executed. A segment is made again from its
@@ -43,7 +43,7 @@ struct FlowShare {
   uint64_t instructions = 0;
   uint64_t events = 0;
   uint64_t losses = 0;
-  uint64_t first_tsc = 0;  // of what it has, the first and the last time known; 0: none is
+  uint64_t first_tsc = 0;  // the first and the last time known in it; 0: unknown
   uint64_t last_tsc = 0;
 };
 
@@ -70,8 +70,8 @@ struct HotBlock {
 
 // Where indexes are kept: a cache of the user's own, as ImageSearch::cache is, under the same rules
 // (docs/explanation/speed.md). An index there counts where it is whole, of this build of the
-// program, and of what is decoded now: recording, code and options. Whatever keeps it from being
-// read or written is no error.
+// program, and of what is decoded now: recording, code and options. If it cannot be read or
+// written, that is no error.
 struct IndexCache {
   std::string folder;  // empty: none is kept
   uint64_t most_bytes = uint64_t{256} << 20;
@@ -125,7 +125,7 @@ class FlowIndex {
                                 const StreamInputs& inputs, Decoder& decoder,
                                 const Options& options, const IndexCache& cache,
                                 IndexListener* listener = nullptr);
-  // REQUIRES: the cache's key is not empty, and tells apart whatever differs in the arguments.
+  // REQUIRES: the cache's key is not empty, and differs if any argument differs.
   static Result<FlowIndex> Open(const std::vector<IndexedStream>& streams,
                                 const std::vector<ThreadFlow>& flows, Decoder& decoder,
                                 const Options& options, const IndexCache& cache,
@@ -137,8 +137,8 @@ class FlowIndex {
   // In the order of the flows.
   const std::vector<IndexedThread>& threads() const;
   // Decodes the share's flow into the segment, which becomes valid as long as the index and the
-  // decoder. It is never empty. Where the code is not that of the first pass any more, it need not
-  // have what the share says.
+  // decoder. It is never empty. If the code differs from the first pass's code, the segment may
+  // differ from what the share says.
   void Load(const FlowShare& share, FlowSegment& segment);
   // Decodes the same for `consumer`, which need not hear all of it: once it is done, decoding ends.
   void Play(const FlowShare& share, ExecutionConsumer& consumer);

@@ -94,7 +94,7 @@ class LossTally {
   void Add(const KeptLosses& sums);
   // Adds records that the recorder lost and that no recording mentions.
   void AddUnrecorded(uint64_t count);
-  // Adds bytes of trace that were decoded, of which the lost bytes are a part.
+  // Adds bytes of decoded trace; they include the lost bytes.
   void AddStreamBytes(uint64_t bytes) { stream_bytes_ += bytes; }
   // Adds what no stream's flow shows: the recorder's own losses, and damage to the file.
   void AddRecording(const Recording& recording);
@@ -103,7 +103,7 @@ class LossTally {
   void AddTimes(const TimeAccounts& accounts);
 
   const Sum& Of(LossCause cause) const { return sums_[static_cast<size_t>(cause)]; }
-  // Returns what is kept of the losses: all but their times and images.
+  // Returns the losses without their times and images.
   KeptLosses Kept() const;
   bool any() const;
   uint64_t count() const;
@@ -115,7 +115,7 @@ class LossTally {
   uint64_t missing_bytes() const { return missing_bytes_; }
   // Bytes of trace that are in the file, but whose thread is unknown.
   uint64_t unattributed_bytes() const { return unattributed_bytes_; }
-  // The lifetime of all threads; 0 unless AddTimes was called. The unit is that of the times.
+  // The lifetime of all threads; 0 unless AddTimes was called. Its unit is the times' unit.
   uint64_t lifetime() const { return lifetime_; }
   bool nanoseconds() const { return nanoseconds_; }
   // The number of warnings about damage to the file.

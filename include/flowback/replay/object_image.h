@@ -20,9 +20,9 @@ namespace flowback {
 
 struct ImageFile;  // decode/code/images/image_store.h
 
-// Which file it is. Two with one build-id are the same, whatever their paths, and so are two
-// without that have one checksum. If neither is known, because no file was found, the paths are
-// compared.
+// Identifies a file. Files with equal build-ids are the same, even under different paths; so are
+// files without build-ids that have equal checksums. If neither is known, because no file was
+// found, the paths are compared.
 struct ObjectId {
   std::string path;       // as the recording names it
   BuildId build_id;       // empty: it has none

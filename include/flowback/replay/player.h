@@ -8,8 +8,8 @@
 //   thread ends
 //
 // The stays are decoded side by side, on as many threads as one likes: each from the sync point
-// before it, which contains the whole state. What the consumer gets, on the calling thread, is the
-// same whatever the number of threads, of segments in flight and their size are.
+// before it, which contains the whole state. The consumer, on the calling thread, gets the same for
+// any number of threads, and any number and size of segments in flight.
 #pragma once
 
 #include <cstddef>
@@ -58,17 +58,17 @@ class PlayConsumer : public ExecutionConsumer {
 struct PlayOptions {
   // Threads that decode, with the calling one: that works while others do, and alone with 1.
   unsigned threads = 1;
-  // Decoded segments that wait to be played at most, beside those of the stay that is being played;
-  // 0: as many as are useful.
+  // The largest number of decoded segments that wait to be played, beside those of the stay that is
+  // being played; 0: the player chooses.
   size_t in_flight = 0;
-  // Items (block runs, events, losses) of a segment; 0: as many as are useful.
+  // Items (block runs, events, losses) of a segment; 0: the player chooses.
   size_t segment_items = 0;
   // Enables absences; must outlive the player.
   const RecordingClock* clock = nullptr;
   // Which stays are decoded at all; the others begin and end only. Empty: all.
   std::function<bool(const FlowPiece& stay)> piece_filter{};
-  // Looks at the byte account of each stream that was decoded from its begin to its end in one
-  // piece. Empty: nobody does.
+  // Checks the byte account of each stream that was decoded from begin to end in one piece. May be
+  // empty.
   std::function<Status(const ByteAccount& account, const Stream& stream)> check{};
 };
 

@@ -26,7 +26,7 @@ struct SourceFrame {
   uint32_t first_line = 0;          // where the function's source begins; 0: not known
 };
 
-// What a range of addresses, half-open, has in common.
+// The source place that a half-open range of addresses shares.
 struct SourcePlace {
   uint64_t begin = 0;
   uint64_t end = 0;
@@ -71,7 +71,7 @@ class SourceLines {
   // when no user waits.
   void Keep() const;
 
-  // What could not be read so far, one sentence for each file.
+  // Returns which files could not be read so far, and why: one sentence for each file.
   std::vector<std::string> Problems() const;
 
  private:

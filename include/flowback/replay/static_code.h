@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What code an object has, whether it is executed or not: the denominator of coverage.
+// All code of an object, executed or not: the denominator of coverage.
 //
 //   function  |-- main --------------------|     |-- helper --|      by symbols, else by .eh_frame
 //   block     |--------|-----|----------|--|     |-----|------|      each ends where control may go

@@ -39,9 +39,9 @@ class Symbolizer {
   // Empty when nothing is mapped at `ip` or no symbol covers it; of the kernel's addresses names
   // may be known without their code. The name lives as long as this.
   std::optional<Symbol> Find(const AddressSpace& space, uint64_t ip);
-  // What else the symbol that Find gives is called, demangled: its aliases in the file's tables
-  // ("malloc" of "__libc_malloc"), also with their versions ("memcpy@GLIBC_2.14"). Empty for code
-  // that is in no ELF file.
+  // Returns other names of the symbol that Find returns, demangled: its aliases in the file's
+  // tables ("malloc" of "__libc_malloc"), also with their versions ("memcpy@GLIBC_2.14"). Empty for
+  // code that is in no ELF file.
   std::vector<std::string> OtherNames(const AddressSpace& space, uint64_t ip);
   // Calls `visit` with each function that is entered in that part of a space, by each of its names.
   void VisitEntries(const CodeMapping& mapping,
@@ -51,8 +51,8 @@ class Symbolizer {
 
   // The files that names were looked for in so far; "" stands for code that processes made.
   std::vector<std::string> FilesRead() const;
-  // What the names in such a file come from, as long as nobody changes it: which files, of which
-  // size and time. So much is read as it takes to know that.
+  // Identifies the source of such a file's names: the files, with their sizes and times. The result
+  // changes if one of them changes. Reads only as much as that requires.
   std::string SourceOf(const std::string& file) const;
 
  private:

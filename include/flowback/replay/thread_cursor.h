@@ -7,8 +7,8 @@
 //   while (cursor.PreviousInstruction()) Use(cursor.instruction());
 //
 // It stands at an element of the flow, or behind the last one. An event stands between the
-// instructions that it happened between; where the flow was lost, a loss stands, and where a source
-// records only parts of it, what is unknown between two of them.
+// instructions that it happened between; where the flow was lost, a loss stands. If a source
+// records only parts of the flow, an unknown part stands between two of them.
 #pragma once
 
 #include <cstddef>
@@ -76,8 +76,8 @@ class ThreadCursor {
   void ToEnd();  // behind the last element
   // To the thread's instruction of that number, from 0; behind all where there are fewer.
   void ToInstruction(uint64_t number);
-  // To the first element whose time is not before `tsc`; what has no time has that of what lies
-  // before it.
+  // Moves to the first element whose time is not before `tsc`. An element without a time has the
+  // time of the element before it.
   void ToTime(uint64_t tsc);
 
   // Moves one element forward or back. Returns false if no element is left: Next then stands behind
@@ -113,8 +113,8 @@ class ThreadCursor {
 //   group.ToTime(cursor.tsc());
 //   for (size_t i = 0; i < group.size(); ++i) Use(group[i]);
 //
-// A cursor for each thread, of which the few that were used last are in memory: a recording may
-// have thousands of threads. Belongs to the index's thread, and must not outlive the index.
+// Has a cursor for each thread, but keeps only the few used last in memory: a recording may have
+// thousands of threads. Belongs to the index's thread, and must not outlive the index.
 class CursorGroup {
  public:
   // The largest number of cursors kept in memory.
@@ -130,8 +130,8 @@ class CursorGroup {
   size_t size() const;
   // All of them as ThreadCursor::ToTime.
   void ToTime(uint64_t tsc);
-  // The thread's cursor, where ToTime and those who moved it left it. Valid until kLive others have
-  // been asked for. REQUIRES: thread < size().
+  // Returns the thread's cursor, where ToTime or its last user left it. Valid until kLive others
+  // have been asked for. REQUIRES: thread < size().
   ThreadCursor& operator[](size_t thread);
 
  private:

@@ -30,8 +30,8 @@ struct StackFrame {
   uint64_t address = 0;
   const AddressSpace* space = nullptr;
   uint64_t entry_ip = 0;  // the first instruction of the call that was seen; 0: none was
-  // The instruction at `address` is what control had come to, not what follows a call: of the
-  // innermost frame, and of what a signal or an interrupt had interrupted.
+  // `address` is where control had come to, not where a call returns to: in the innermost frame,
+  // and in a frame that a signal or an interrupt interrupted.
   bool is_exact = false;
   bool is_handler = false;  // the kernel made the call: of a signal, an interrupt
   // The thread had come back to one of several stacks that it had left at the same place. Which one
@@ -46,7 +46,7 @@ struct ThreadStack {
   enum class Outside : uint8_t {
     kNothing,      // there is not: the thread, or its program, began there
     kNotRecorded,  // the trace began inside of it, or its stack was made by what did not return
-    kLost,         // what was before was lost, at `loss`
+    kLost,         // the flow before was lost, at `loss`
     kNotBegun,     // the thread's flow begins behind the place
   };
 

@@ -43,8 +43,8 @@ struct ThreadFlow {
 // By tid; unattributed flow last, by stream. Every byte of every stream is in one piece.
 std::vector<ThreadFlow> ThreadFlows(const Recording& recording, const StreamInputs& inputs);
 
-// Where decoding of the piece begins: the last sync point before it from which the flow is that of
-// the whole stream, or 0.
+// Returns where decoding of the piece begins: the last sync point before it from which decoding
+// gives the same flow as the whole stream does, or 0.
 uint64_t DecodeFrom(const FlowPiece& piece, const TraceSource& source);
 
 // Decodes one piece, from DecodeFrom, or from the input's `from` where that is later. Flow before
@@ -66,7 +66,7 @@ struct PieceReader {
 // same piece by the same decoder. Errors: as Decoder::Read.
 Result<PieceReader> ReadPiece(const FlowPiece& piece, const StreamInputs& inputs, Decoder& decoder);
 
-// What every analysis of flow needs: how streams are decoded, by which decoders, and which part.
+// The input of every analysis of flow: how streams are decoded, by which decoders, and which part.
 struct FlowSource {
   const StreamInputs& inputs;
   // Makes a decoder for each thread that decodes. Any thread may call it.
@@ -79,7 +79,7 @@ struct FlowSource {
 // piece, without a stay. `tid` -1: not known, or several threads.
 struct StreamOwner : ThreadFlow {
   const Stream* stream = nullptr;  // the (first) one
-  // A per-CPU buffer of which it is not known who ran.
+  // A per-CPU buffer whose threads are unknown.
   bool shared = false;
   std::string label{};  // "4661", "cpu1", or the number of a stream, "0"
 };
@@ -105,7 +105,7 @@ struct ThreadSelection {
   bool IsAll() const { return tids.empty() && names.empty() && cpus.empty(); }
 };
 
-// What threads can be selected by.
+// The values by which threads can be selected.
 struct ThreadChoices {
   std::set<int32_t> tids;
   std::set<std::string> names;  // one of each thread
@@ -130,7 +130,7 @@ class Threads {
   // Returns the parts of a selection that no owner matches; `choices` are Choices of the same
   // owners.
   ThreadSelection Unmatched(const ThreadSelection& selection, const ThreadChoices& choices) const;
-  // Keeps what is selected. False: nothing is left of what was there.
+  // Keeps the selected owners only. False: none of the earlier owners is left.
   bool Select(const ThreadSelection& selection);
 
   // The thread's name at `time` (perf nanoseconds; 0: unknown, its last name).

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What each thread's time was: the law of conservation of time. docs/explanation/time.md defines
+// How each thread spent its time: the law of conservation of time. docs/explanation/time.md defines
 // the classes.
 #pragma once
 
@@ -38,7 +38,7 @@ struct TimeShare {
   uint64_t hi = 0;
 };
 
-// A time that a thread was in one class, half-open, in the account's unit, and what is proven of
+// A time that a thread was in one class, half-open, in the account's unit, and the proven bounds of
 // its ends.
 struct ClassSpan {
   TimeClass kind{};
@@ -59,7 +59,7 @@ struct ClassSpans {
 };
 inline constexpr size_t kMostClassSpans = size_t{1} << 18;
 
-// One thread's, or that of a stream whose threads are not known.
+// The account of one thread, or of a stream whose threads are unknown.
 struct TimeAccount {
   int32_t pid = -1;
   int32_t tid = -1;                // -1: unattributed
@@ -87,7 +87,8 @@ struct TimeAccounts {
   std::vector<TimeAccount> threads;  // by tid; unattributed last, by stream
 };
 
-// What a recording holds: the sums of its streams, by index, and what the threads' time was.
+// The accounts of a recording: the sums of its streams, by index, and how its threads spent their
+// time.
 struct FlowAccounts {
   std::vector<FlowSummary> summaries;
   TimeAccounts times;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What ran when: for each thread its calls merged by call path, those calls that are long enough to
-// be seen, and strips of what its time was.
+// What ran when: for each thread its calls merged by call path, the calls long enough to be seen,
+// and strips of how it spent its time.
 //
 //   inputs.set_times(true);
 //   Result<Timeline> timeline = MakeTimeline(sources, flows, options);
@@ -89,10 +89,10 @@ struct CallSums {
 };
 
 // A node of a thread's tree. Parents come before their children; the first one is the thread
-// itself: what is its own happened in no call that is known.
+// itself: its own time and instructions were in no known call.
 //
-// A tree has a limit. What exceeds it is cut, the cheapest paths first: all calls that were cut
-// below a path are together one child of it, without a function.
+// A tree has a limit. Paths beyond it are cut, the cheapest first: all calls cut below a path
+// together become one child of it, without a function.
 struct CallPath {
   uint32_t parent = 0;
   uint32_t function = kNoFunction;  // of Timeline::functions
@@ -155,7 +155,7 @@ struct ThreadTimeline {
   std::vector<CallPath> paths;          // one at least
   std::vector<TimelineCall> calls;      // by begin, the outer ones first
   uint64_t calls_left_out = 0;          // shorter than `shortest`
-  uint64_t shortest = 0;                // what is that long is in `calls`
+  uint64_t shortest = 0;                // calls at least this long are in `calls`
   uint64_t cut_calls = 0;               // calls whose paths were cut: too many paths, too deep
   std::optional<TimelineCall> longest;  // of the whole calls; else of all
   // The innermost of the calls that it was in at its end that took half of its life at least.
@@ -209,7 +209,7 @@ struct TimelineOptions {
   // That decode; with several another one adds up times. The result does not depend on it.
   unsigned threads = 1;
   size_t in_flight = 0;  // as PlayOptions
-  TimeSpan span{};       // what lies outside is not counted
+  TimeSpan span{};       // flow outside is not counted
   // Which calls TimelineCall contains (empty: all) and StripColumn::focus counts (empty: none).
   std::function<bool(const AddressSpace* space, uint64_t ip)> focus{};
   size_t most_paths = size_t{1} << 17;  // in Timeline::paths, and in those of all threads
@@ -234,8 +234,8 @@ Result<Timeline> MakeTimeline(const TimelineSources& sources,
                               const std::vector<const ThreadFlow*>& flows,
                               const TimelineOptions& options, const TimeAccounts& accounts);
 
-// The sums of the existing paths, by number of Timeline::functions, of which there are `functions`.
-// A recursion's time counts once; durations are left out.
+// Returns the sums of the existing paths, by number in Timeline::functions, which has `functions`
+// entries. A recursion's time counts once; durations are left out.
 std::vector<CallSums> SumsByFunction(const std::vector<CallPath>& paths, size_t functions);
 
 // Errors: a thread's times or instructions that do not add up.
