@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "base/name_pattern.h"
+#include "base/proc_path.h"
 #include "capture/record/target/program_file.h"
 #include "capture/record/watch/function_name.h"
 #include "cli/help/function_hint.h"
@@ -80,10 +81,8 @@ bool CanBeReadTwice(const OpenOptions& open) {
 
 // Returns the program's file; empty: the options name no program.
 std::string ProgramOf(const RecordOptions& options) {
-  if (!options.target.pids.empty())
-    return "/proc/" + std::to_string(options.target.pids[0]) + "/exe";
-  if (!options.target.tids.empty())
-    return "/proc/" + std::to_string(options.target.tids[0]) + "/exe";
+  if (!options.target.pids.empty()) return ProcPath(options.target.pids[0], "exe");
+  if (!options.target.tids.empty()) return ProcPath(options.target.tids[0], "exe");
   if (options.target.command.empty()) return {};
   const auto program = record::FindProgram(record::LookUpInPath(options.target.command[0]));
   return program ? program->path : std::string();

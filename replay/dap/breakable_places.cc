@@ -2,13 +2,13 @@
 #include "replay/dap/breakable_places.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <functional>
 #include <set>
 #include <tuple>
 #include <utility>
 
 #include "base/mix_bits.h"
+#include "base/path_text.h"
 #include "replay/dap/function_names.h"
 #include "replay/debug/source/inlined_lines.h"
 
@@ -30,11 +30,6 @@ size_t SameParts(std::string_view a, std::string_view b) {
     b = slash_b == std::string_view::npos ? std::string_view() : b.substr(0, slash_b);
   }
   return parts;
-}
-
-// Without "a/../".
-std::string Normal(std::string_view path) {
-  return std::filesystem::path(path).lexically_normal().string();
 }
 
 uint64_t Mixed(uint64_t key, uint64_t value) {
@@ -69,7 +64,7 @@ void BreakablePlaces::ReadSegment(const AddressSpace& space, uint64_t begin, uin
     if (place.frames.size() > 1) AddInlined(place, before, piece.id);
     before = place;
     if (place.frames.front().line == 0) continue;
-    files_[Normal(place.frames.front().file)].push_back(
+    files_[NormalPath(place.frames.front().file)].push_back(
         {.line = place.frames.front().line,
          .scope = place.scope,
          .address = place.begin,
@@ -104,7 +99,7 @@ void BreakablePlaces::AddCallingLines() {
   std::map<std::string, Statements> added;
   for (const auto& [file, call] : inlined_) {
     if (call.line == 0) continue;
-    const std::string path = Normal(file);
+    const std::string path = NormalPath(file);
     Statement statement = call;
     for (const Statement& own :
          std::ranges::equal_range(files_[path], call.line, {}, &Statement::line))
@@ -166,7 +161,8 @@ void BreakablePlaces::Read(const AddressSpace& space) {
 
 std::vector<std::string> BreakablePlaces::FilesLike(const std::string& path) const {
   std::vector<std::string> best;
-  if (const auto exact = files_.find(Normal(path)); exact != files_.end()) return {exact->first};
+  if (const auto exact = files_.find(NormalPath(path)); exact != files_.end())
+    return {exact->first};
   size_t most = 1;
   for (const auto& [file, statements] : files_) {
     const size_t parts = SameParts(file, path);

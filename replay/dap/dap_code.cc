@@ -9,12 +9,12 @@
 #include "base/hex.h"
 #include "decode/instruction/classify.h"
 #include "decode/instruction/disassemble.h"
+#include "flowback/model/code_mode.h"
 #include "replay/dap/dap_server.h"
 
 namespace flowback::dap {
 namespace {
 
-constexpr size_t kLongest = 16;              // bytes of an instruction
 constexpr int64_t kMostInstructions = 4096;  // of one request
 
 struct Line {
@@ -23,7 +23,7 @@ struct Line {
 };
 
 Line LineAt(const AddressSpace& space, uint64_t address, CodeMode mode) {
-  std::array<uint8_t, kLongest> code;
+  std::array<uint8_t, kLongestInstruction> code;
   const size_t size = space.Read(address, code.data(), code.size());
   Instruction instruction;
   if (size == 0 || !Classify({code.data(), size}, mode, instruction) || instruction.length == 0)

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/hex.h"
+#include "base/path_text.h"
 #include "decode/code/images/image_search.h"
 #include "replay/dap/dap_server.h"
 
@@ -25,10 +26,6 @@ bool IsHere(const std::string& path) {
   return std::filesystem::is_regular_file(path, failed);
 }
 
-std::string Normal(std::string_view path) {
-  return std::filesystem::path(path).lexically_normal().string();
-}
-
 }  // namespace
 
 // Where the file's text is: in the recording's bundle or below --symfs, else at its path. Empty:
@@ -39,10 +36,10 @@ std::string DapServer::PlaceOf(std::string_view file) {
   Session& session = opened_->view.session();
   std::vector<std::string> places;
   if (const std::string& root = session.options().search.symfs; !root.empty()) {
-    places.push_back(UnderDirectory(root, Normal(file)));
+    places.push_back(UnderDirectory(root, NormalPath(file)));
     places.push_back(UnderDirectory(root, std::string(file)));
   }
-  places.push_back(Normal(file));
+  places.push_back(NormalPath(file));
   const auto found = std::ranges::find_if(places, IsHere);
   // The lines' own reader finds the same place, and knows the versions.
   constexpr uint32_t kMostBlank = 64;
@@ -71,7 +68,7 @@ const DapServer::GivenSource* DapServer::GivenOf(int64_t reference) const {
 // Without "a/../", which editors take for another folder. A file that is not here, but in the
 // recording's bundle, gets a reference, by which the editor asks for its text.
 Json DapServer::SourceOf(std::string_view file) {
-  const std::string path = Normal(file);
+  const std::string path = NormalPath(file);
   Json told = {{"name", path.substr(path.rfind('/') + 1)}, {"path", path}};
   if (IsHere(path) || PlaceOf(file).empty()) return told;
   told["sourceReference"] = ReferenceTo({.file = std::string(file)});
@@ -80,7 +77,7 @@ Json DapServer::SourceOf(std::string_view file) {
 }
 
 bool DapServer::HasSource(std::string_view file) {
-  return IsHere(Normal(file)) || !PlaceOf(file).empty();
+  return IsHere(NormalPath(file)) || !PlaceOf(file).empty();
 }
 
 // Shows a frame of code without source in the function's instructions. `file` is the source that

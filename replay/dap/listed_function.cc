@@ -9,11 +9,10 @@
 #include "base/path_text.h"
 #include "decode/instruction/classify.h"
 #include "decode/instruction/disassemble.h"
+#include "flowback/model/code_mode.h"
 
 namespace flowback::dap {
 namespace {
-
-constexpr size_t kLongest = 16;  // bytes of an instruction
 
 // "; queue.cc:12" behind the first instruction of a line.
 std::string LineNote(Session& session, const AddressSpace& space, uint64_t address,
@@ -35,7 +34,7 @@ ListedFunction ListedFunction::At(Session& session, const AddressSpace& space, u
   Disassembler disassembler;
   uint32_t line = 0;
   for (uint64_t at = piece.begin; at < piece.end && listed.addresses_.size() < kMostLines;) {
-    std::array<uint8_t, kLongest> code;
+    std::array<uint8_t, kLongestInstruction> code;
     const size_t size = space.Read(at, code.data(), code.size());
     Instruction instruction;
     const bool is_known =

@@ -11,17 +11,12 @@
 #include <string>
 #include <vector>
 
+#include "base/hex.h"
 #include "base/recorded/branch_records.h"
 #include "flowback/model/recording.h"
 #include "tests/capture/temporary_file.h"
 
 namespace flowback {
-
-inline std::string Hex(uint64_t value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "0x%llx", static_cast<unsigned long long>(value));
-  return text;
-}
 
 // A file of one unit, line by line.
 class DumpText {

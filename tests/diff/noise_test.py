@@ -15,7 +15,7 @@ class Noise(compared.Comparing):
                     for count in (10, 11, 12, 13, 20, 21, 22)}
 
     def of(self, old, new, *words, status=0):
-        """What `diff` tells of those runs."""
+        """The first sentence and the table of `diff` for those runs."""
         sides = [self.runs[each] for each in old], [self.runs[each] for each in new]
         return self.diff("--old", *sides[0], "--new", *sides[1], *words, status=status)
 

@@ -11,6 +11,7 @@
 #include <new>
 #include <set>
 
+#include "base/proc_path.h"
 #include "capture/record/emulate/emulate_engine.h"
 #include "capture/record/emulate/emulator_command.h"
 #include "capture/record/emulate/emulator_file.h"
@@ -130,9 +131,7 @@ Result<std::unique_ptr<OwnedArea>> OwnedArea::Create(const RecordOptions& option
 
 OwnedArea::~OwnedArea() { munmap(area_, SharedArea::Size()); }
 
-std::string OwnedArea::path() const {
-  return "/proc/" + std::to_string(getpid()) + "/fd/" + std::to_string(*fd_);
-}
+std::string OwnedArea::path() const { return ProcPath(getpid(), "fd/" + std::to_string(*fd_)); }
 
 uint64_t OwnedArea::CountProcesses() {
   std::set<pid_t> processes = area_->presence.Executing();

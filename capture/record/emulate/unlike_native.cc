@@ -8,7 +8,7 @@
 namespace flowback::record {
 namespace {
 
-constexpr UnlikeNativeRow kRows[] = {
+constexpr UnlikeNativeRow kUnlikeNativeRows[] = {
 #define UNLIKE_NATIVE(identifier, call, condition, error, told, natively, emulated, instead) \
   {call, told, natively, emulated, instead},
 #include "capture/record/emulate/unlike_native.def"
@@ -16,7 +16,7 @@ constexpr UnlikeNativeRow kRows[] = {
 
 }  // namespace
 
-std::span<const UnlikeNativeRow> UnlikeNativeRows() { return kRows; }
+std::span<const UnlikeNativeRow> UnlikeNativeRows() { return kUnlikeNativeRows; }
 
 std::optional<UnlikeNativeCall> FindUnlikeNative(int64_t number, uint64_t a, int64_t result) {
   if (result != -ENOSYS && result != -EINVAL) return std::nullopt;

@@ -7,6 +7,7 @@
 #include <sstream>
 #include <string>
 
+#include "base/proc_path.h"
 #include "capture/formats/perf_records/perf_layout.h"
 #include "capture/kernel/event_default.h"
 #include "capture/record/image/mapped_image.h"
@@ -93,7 +94,7 @@ void TellMappings(pid_t pid, Teller& teller) {
 
 void TellProcess(pid_t pid, const kernel::SystemKernel& kernel, Teller& teller) {
   TellThread(pid, pid, teller);
-  for (const std::string& name : kernel.List("/proc/" + std::to_string(pid) + "/task")) {
+  for (const std::string& name : kernel.List(ProcPath(pid, "task"))) {
     pid_t tid = -1;
     std::from_chars(name.data(), name.data() + name.size(), tid);
     if (tid <= 0 || tid == pid) continue;

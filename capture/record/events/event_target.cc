@@ -5,6 +5,7 @@
 #include <charconv>
 #include <string>
 
+#include "base/proc_path.h"
 #include "capture/kernel/pmu.h"
 #include "capture/record/target/process_maps.h"
 
@@ -45,7 +46,7 @@ Result<std::vector<int>> CpusOf(const RecordOptions& options, const kernel::Syst
 
 // Ignores threads that end meanwhile; fails if none is left to record.
 Status AddThreadsOf(pid_t pid, const kernel::SystemKernel& kernel, std::vector<pid_t>& threads) {
-  const std::vector<std::string> names = kernel.List("/proc/" + std::to_string(pid) + "/task");
+  const std::vector<std::string> names = kernel.List(ProcPath(pid, "task"));
   for (const std::string& name : names) {
     pid_t tid = -1;
     std::from_chars(name.data(), name.data() + name.size(), tid);

@@ -12,6 +12,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/proc_path.h"
 #include "capture/record/image/file_build_id.h"
 
 namespace flowback::record {
@@ -20,10 +21,6 @@ namespace {
 // Whatever is at a path now may be a pipe, which must not be waited for.
 Descriptor OpenForReading(const std::string& path) {
   return Descriptor(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
-}
-
-std::string ProcPath(pid_t pid, const std::string& rest) {
-  return "/proc/" + std::to_string(pid) + "/" + rest;
 }
 
 std::string KernelsName(const ExecutableMapping& mapping) {

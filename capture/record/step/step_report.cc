@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "base/proc_path.h"
 #include "capture/record/image/file_build_id.h"
 #include "capture/record/step/step_engine.h"
 #include "capture/record/step/step_thread.h"
@@ -28,7 +29,7 @@ void StepEngine::AnnounceProgram(Thread& thread) {
   thread.process.announced = true;
   // The kernel hides the memory of what may be executed and not read.
   const pid_t pid = thread.process.pid;
-  if (access(("/proc/" + std::to_string(pid) + "/exe").c_str(), R_OK) != 0 && errno == EACCES)
+  if (access(ProcPath(pid, "exe").c_str(), R_OK) != 0 && errno == EACCES)
     AddNote("process " + std::to_string(pid) +
             " ran a program that this user may execute but not read: its flow was not recorded");
   thread.process.code.ReadThrough(thread.tid);

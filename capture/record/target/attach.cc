@@ -15,6 +15,7 @@
 #include <sstream>
 #include <string>
 
+#include "base/proc_path.h"
 #include "capture/record/target/process_maps.h"
 #include "capture/record/target/ptrace_calls.h"
 
@@ -29,7 +30,7 @@ struct TaskState {
 };
 
 bool ReadState(pid_t tid, TaskState& out) {
-  std::ifstream file("/proc/" + std::to_string(tid) + "/stat");
+  std::ifstream file(ProcPath(tid, "stat"));
   std::string line;
   std::getline(file, line);
   // The name before the state may hold anything, parentheses too.
@@ -97,7 +98,7 @@ Error Refused(pid_t id, const char* kind, int error) {
   Error result(ErrorCode::kPermission, std::string("can't trace ") + kind + " " + NameOf(id) +
                                            ": ptrace(PTRACE_SEIZE): " + std::strerror(error));
   struct stat owner{};
-  const bool known = stat(("/proc/" + std::to_string(id)).c_str(), &owner) == 0;
+  const bool known = stat(ProcPath(id).c_str(), &owner) == 0;
   if (known && geteuid() != 0 && owner.st_uid != geteuid())
     return result.Remedy("it belongs to user " + UserName(owner.st_uid) + ": sudo flowback record");
   int scope = 0;
@@ -116,7 +117,7 @@ Error Refused(pid_t id, const char* kind, int error) {
 std::vector<pid_t> ThreadsOf(pid_t pid) {
   std::vector<pid_t> tids;
   std::error_code error;
-  std::filesystem::directory_iterator folder("/proc/" + std::to_string(pid) + "/task", error);
+  std::filesystem::directory_iterator folder(ProcPath(pid, "task"), error);
   for (; !error && folder != std::filesystem::directory_iterator(); folder.increment(error)) {
     const std::string name = folder->path().filename();
     pid_t tid = 0;

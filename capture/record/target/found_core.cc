@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/mapped_file.h"
+#include "base/proc_path.h"
 #include "capture/record/target/core_pattern.h"
 #include "capture/record/target/process_maps.h"
 #include "decode/code/core/core_file.h"
@@ -24,7 +25,7 @@ constexpr int kDumpSeconds = 60;  // a dump that took longer is not found by its
 
 std::string LinkIn(pid_t pid, const char* name) {
   char target[4096] = {};
-  const std::string link = "/proc/" + std::to_string(pid) + "/" + name;
+  const std::string link = ProcPath(pid, name);
   return readlink(link.c_str(), target, sizeof target - 1) < 0 ? std::string() : target;
 }
 
@@ -36,7 +37,7 @@ CoreFacts FactsOf(pid_t pid, pid_t tid, int signal) {
                   .comm = ReadComm(pid, tid),
                   .program = LinkIn(pid, "exe")};
   struct stat about{};
-  if (stat(("/proc/" + std::to_string(pid)).c_str(), &about) == 0) {
+  if (stat(ProcPath(pid).c_str(), &about) == 0) {
     facts.uid = about.st_uid;
     facts.gid = about.st_gid;
   }

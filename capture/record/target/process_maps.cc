@@ -9,6 +9,8 @@
 #include <fstream>
 #include <string_view>
 
+#include "base/proc_path.h"
+
 namespace flowback::record {
 namespace {
 
@@ -25,10 +27,6 @@ std::string_view TakeField(std::string_view& rest, char separator) {
 bool ParseHex(std::string_view text, uint64_t& out) {
   const auto result = std::from_chars(text.data(), text.data() + text.size(), out, 16);
   return result.ec == std::errc() && result.ptr == text.data() + text.size();
-}
-
-std::string ProcPath(pid_t pid, const std::string& rest) {
-  return "/proc/" + std::to_string(pid) + "/" + rest;
 }
 
 // `access` gets what the line says of it: "r-xp".

@@ -35,7 +35,7 @@ Bytes BytesOf(const std::string& text) {
 }
 
 // What a variable's place is.
-struct Found {
+struct ReadValue {
   std::optional<uint64_t> address{};  // in memory
   std::optional<uint64_t> value{};    // in no memory
 };
@@ -47,7 +47,7 @@ class Places {
          uint64_t bias)
       : thread_(thread), values_(values), registers_(registers), bias_(bias) {}
 
-  Found Of(const std::string& location, const std::string& frame_base) const {
+  ReadValue Of(const std::string& location, const std::string& frame_base) const {
     const Bytes all = BytesOf(location);
     if (all.empty()) return {};
     EncodedValues in(all, 0, AddressBytes());
@@ -72,7 +72,7 @@ class Places {
     const bool is_value = !rest.empty() && rest.back() == kStackValue;
     if (is_value) rest = rest.first(rest.size() - 1);
     const auto result = rest.empty() ? begun : symbols::Evaluate(rest, begun, Input());
-    return is_value ? Found{.value = result} : Found{.address = result};
+    return is_value ? ReadValue{.value = result} : ReadValue{.address = result};
   }
 
  private:
@@ -210,7 +210,7 @@ std::vector<LocalValue> LocalValues::Of(const MachineThread& thread, const Place
   for (const VariableInfo& variable : info.variables) {
     if (variable.level != place.level) continue;
     LocalValue one{.name = variable.name, .type = variable.type, .value = kUnavailable};
-    Found found = places.Of(variable.location, info.frame_base);
+    ReadValue found = places.Of(variable.location, info.frame_base);
     if (variable.constant) found.value = static_cast<uint64_t>(*variable.constant);
     one.address = found.address;
     if (found.address && IsNumber(variable)) {

@@ -13,7 +13,7 @@
 namespace flowback {
 namespace {
 
-std::string PercentWords(double share) {
+std::string TenthsWords(double share) {
   return share > 0 && share < 0.0005 ? "<0.1 %" : fmt::format("{:.1f} %", 100 * share);
 }
 
@@ -214,7 +214,7 @@ std::string InsideWords(const SpikesView& view, const Cause& cause) {
     const double share =
         static_cast<double>(cause.classes[static_cast<size_t>(kind)]) / static_cast<double>(all);
     if (share >= 0.5)
-      text += fmt::format(" {} of this time was {}{}.", PercentWords(share), words,
+      text += fmt::format(" {} of this time was {}{}.", TenthsWords(share), words,
                           kind == TimeClass::kOffCpu ? WhoMostlyRan(view) : "");
   }
   return text;
@@ -222,7 +222,7 @@ std::string InsideWords(const SpikesView& view, const Cause& cause) {
 
 std::string AccountsFor(const SpikesView& view, const Cause& cause) {
   // Where something else cost less than usual, a part can be more than all.
-  const std::string share = cause.share >= 0.9995 ? "all" : PercentWords(cause.share);
+  const std::string share = cause.share >= 0.9995 ? "all" : TenthsWords(cause.share);
   return fmt::format("accounts for {} of the extra {}", share, NounOf(view.report->measure));
 }
 
@@ -266,7 +266,7 @@ std::string WhatMeans(const SpikesView& view) {
 std::string LoopSentence(const SpikesView&, const RequestLoop& loop) {
   std::string text = fmt::format("{} calls {} {} times, for {} of all instructions",
                                  ShortName(loop.caller.name), ShortName(loop.function.name),
-                                 GroupedDigits(loop.calls), PercentWords(loop.share()));
+                                 GroupedDigits(loop.calls), TenthsWords(loop.share()));
   if (loop.waits_between() && loop.wait)
     text += fmt::format(", and waits {} times meanwhile, mostly in the system call {}",
                         GroupedDigits(loop.waits), LinuxCallName(*loop.wait, loop.wait_abi));
@@ -312,7 +312,7 @@ std::string OutlierSentence(const SpikesView& view, const Outlier& outlier) {
     return "The extra cost is spread over parts too small to name." + more;
   const Cause& largest = outlier.causes.parts.front();
   return fmt::format("{} of what it took more than the median one: it {}.{}",
-                     PercentWords(largest.share), PartWords(view, largest), more);
+                     TenthsWords(largest.share), PartWords(view, largest), more);
 }
 
 // Returns a sentence, with a space ahead, on how many slow and how many normal instances take this
