@@ -99,7 +99,7 @@ void JoinedBytes::Release(size_t first, size_t last) {
   }
 }
 
-// Without the lock: others may read what is there meanwhile.
+// Runs without the lock: other threads may read present bytes meanwhile.
 void JoinedBytes::Bring(size_t granule) {
   const std::span<uint8_t> range = RangeOf(granule);
   if (mprotect(range.data(), range.size(), PROT_READ | PROT_WRITE) != 0) throw std::bad_alloc();

@@ -9,7 +9,7 @@
 namespace flowback {
 namespace {
 
-// Names come from files: what is longer is no name that anybody looks for, and matching takes time.
+// Names come from files: no one searches for a longer name, and matching takes time.
 constexpr size_t kLongest = 4096;
 constexpr std::string_view kNameless = "(anonymous namespace)";
 

@@ -22,7 +22,7 @@ class NumberWriter {
     const uint64_t distance = number - base;
     Number(distance << 1 ^ (distance >> 63 != 0 ? ~uint64_t{0} : 0));
   }
-  // Always eight bytes: for what is seldom small.
+  // Always writes eight bytes: for numbers that are seldom small.
   void Word(uint64_t word) {
     for (int i = 0; i < 8; ++i, word >>= 8) bytes_.push_back(static_cast<uint8_t>(word));
   }
@@ -68,7 +68,8 @@ class NumberReader {
     rest_ = rest_.subspan(8);
     return word;
   }
-  // How many items follow, each of which takes a byte at least: so no more than there are bytes.
+  // Returns how many items follow. Each takes at least a byte, so a count larger than the bytes
+  // left is an error.
   size_t Count() { return AsCount(Number()); }
   Bytes Block() {
     const size_t size = Count();

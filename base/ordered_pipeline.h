@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Work on several threads whose results leave in the order in which it was given.
 //
-// One thread adds jobs; workers take the oldest that nobody works on. Whoever finishes a job
-// delivers all that are finished at the front, so no thread is kept for that. When `in_flight` jobs
-// are under way, the adding thread works on one itself: with two cores both are always busy,
-// whichever side is slower, and memory is that of `in_flight` jobs.
+// One thread adds jobs; workers take the oldest job that waits. A thread that finishes a job
+// delivers all finished jobs at the front, so no thread is kept for that. When `in_flight` jobs are
+// under way, the adding thread works on one itself: with two cores both are always busy, whichever
+// side is slower, and memory is limited to `in_flight` jobs.
 //
 // What a step throws, std::bad_alloc, is thrown again by the adding thread's next Add or Finish.
 #pragma once

@@ -47,7 +47,7 @@ class Queue {
   // REQUIRES: an item that is not in the queue.
   [[gnu::always_inline]] void push_back(const T& item) { Append() = item; }
   [[gnu::always_inline]] T& emplace_back() { return Append() = T{}; }
-  // One with any content, all of which the caller sets: for items that are large.
+  // Appends an item with any content, which the caller must set in full: for large items.
   [[gnu::always_inline]] T& Append() {
     if (end_ == limit_) [[unlikely]]
       MakeRoom();

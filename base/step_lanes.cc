@@ -31,7 +31,7 @@ size_t CountBelowPlain(const uint32_t* sums, uint64_t limit) {
 
 void AddTimesPlain(const TimeLine& line, uint64_t before, const uint32_t* sums, size_t size,
                    uint64_t* times) {
-  const TimeLine at = line;  // a copy stays in registers whatever is written
+  const TimeLine at = line;  // a copy stays in registers in spite of the writes
   if (size > kFew && at.IsFree(before + sums[0], before + sums[size - 1])) {
     for (size_t i = 0; i < size; ++i) times[i] = at.Free(before + sums[i]);
   } else {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The counts and times of steps, several at a time in the lanes of one register, as the processor
-// has it. Whatever is chosen gives the same numbers.
+// has it. Every choice gives the same numbers.
 #pragma once
 
 #include <cstddef>
@@ -18,8 +18,8 @@ struct StepLanes {
   const char* name;
   // sums[i]: instructions of the first i + 1 of `size` steps. Up to 16 more may be written.
   void (*add_counts)(const StepCount* counts, size_t size, uint32_t* sums);
-  // How many of kTogether sums are less than `limit`. To look at all of them, always, is faster
-  // than a search, of which the processor foretells every second step wrongly. REQUIRES: it and the
+  // How many of kTogether sums are less than `limit`. Looking at all of them is faster than a
+  // search, because the processor mispredicts every second step of a search. REQUIRES: it and the
   // sums are no more than kNever.
   size_t (*count_below)(const uint32_t* sums, uint64_t limit);
   // times[i] = line.At(before + sums[i]), for `size` of them. Up to 8 more may be read and written.

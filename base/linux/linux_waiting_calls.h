@@ -12,8 +12,8 @@ namespace flowback {
 bool IsFutexCall(uint32_t number, LinuxAbi abi);
 // Whether a futex call of that operation, without flags, waits.
 bool FutexWaits(uint8_t operation);
-// Whether the call waits until there is something to read, somebody connects, a child ends and the
-// like. It may also return at once.
+// Returns whether the call waits for an event, such as data to read, a connection or a child's end.
+// It may also return at once.
 bool CanBlock(uint32_t number, LinuxAbi abi);
 // Whether a thread without work may stay in the call: one that can block, futex, or one that sleeps
 // for a time.

@@ -40,8 +40,7 @@ struct MemoryAccess {
   std::optional<uint64_t> physical;             // the same for the memory
   std::optional<uint64_t> latency;              // cycles until the data was there
   std::optional<uint64_t> instruction_latency;  // cycles of the whole instruction
-  // The hardware's own number for where the data was, of which only its model's manual knows the
-  // meaning.
+  // The hardware's own number for where the data was. Only its model's manual explains it.
   std::optional<uint64_t> code;
   uint64_t page_size = 0;  // bytes; 0: unknown
   bool load = false;

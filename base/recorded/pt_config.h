@@ -12,8 +12,8 @@
 
 namespace flowback {
 
-// The time-stamp counter's value of which a TSC packet holds the lower 56 bits: of those that may
-// be meant, the one nearest to `near`. `near` 0 is not known: then `low` itself.
+// Returns the time-stamp counter's value whose lower 56 bits a TSC packet holds: the possible value
+// nearest to `near`. If `near` is 0 (unknown), returns `low`.
 constexpr uint64_t WholeTsc(uint64_t low, uint64_t near) {
   constexpr uint64_t kTurn = uint64_t{1} << 56;
   const uint64_t value = near == 0 ? low : (near & ~(kTurn - 1)) | low;
@@ -25,7 +25,7 @@ constexpr uint64_t WholeTsc(uint64_t low, uint64_t near) {
 // Recording::source of such a recording, in decode/sources.def.
 inline constexpr std::string_view kIntelPt = "intel_pt";
 
-// Settings that a decoder needs; what is unknown stays empty.
+// Settings that a decoder needs; unknown ones stay empty.
 struct PtConfig {
   CpuId cpu;
   // False when the recording says return compression was off (DisRETC); empty: not recorded.
@@ -48,7 +48,7 @@ struct PtConfig {
   uint64_t tsc_reference = 0;
 };
 
-// The settings of a recording or input; where it has none, those of which nothing is known.
+// Returns the settings of a recording or input; if it has none, settings in which all is unknown.
 inline const PtConfig& PtConfigOf(const TraceConfig& config) {
   static const PtConfig unknown;
   const PtConfig* pt = config.As<PtConfig>();

@@ -21,7 +21,7 @@ class BundleFolders {
   // Makes it where it is absent. False: nothing can be kept there.
   bool IsUsable() const;
   const std::string& folder() const { return folder_; }
-  // A folder, in use as long as the lock is held, whatever its name becomes.
+  // A folder, in use as long as the lock is held, even if it is renamed.
   struct Locked {
     std::string path;
     Descriptor lock;

@@ -8,8 +8,8 @@
 //   tar members   |manifest|recording             |source|debug file        |index|
 //
 // Each member begins a frame, and a large one has several: so a member can be unpacked without
-// those before it, and each frame has a checksum. The seek table behind the last frame is that of
-// zstd's seekable format. The index is the last frame, and has the place of each member.
+// those before it, and each frame has a checksum. The seek table behind the last frame has zstd's
+// seekable format. The index is the last frame, and has the place of each member.
 //
 // Members lie in folders by what they are for:
 //   recording/NAME ...   the recording, and what its recorder kept beside it

@@ -26,11 +26,11 @@ class MemberVisitor {
 // Whether the bytes begin with a compressed tar archive. A bundle does; what does may be another.
 bool IsPackedArchive(Bytes head);
 
-// Reads all members. Returns what is wrong with the rest, where not all can be read: the bundle was
-// cut, or is damaged there; the visitor has got what comes before. A folder in the archive, as
-// other programs write them, is passed over. Errors: the visitor's; kUnreadable for what no bundle
-// has: a member that is a link or a device, or whose name leads elsewhere; two of one name; more
-// members or bytes than are unpacked (bundle_format.h).
+// Reads all members. If some cannot be read, returns the reason: the bundle was cut, or is damaged
+// there. The visitor has then got the members before. A folder in the archive, as other programs
+// write them, is passed over. Errors: the visitor's; kUnreadable for what no bundle has: a member
+// that is a link or a device, or whose name leads elsewhere; two of one name; more members or bytes
+// than are unpacked (bundle_format.h).
 Result<std::optional<Error>> ReadBundle(Bytes packed, const std::string& path,
                                         MemberVisitor& visitor);
 

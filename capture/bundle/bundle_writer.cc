@@ -36,7 +36,7 @@ class BundleWriter::Impl {
     archive_write_open(archive_, this, nullptr, Take, nullptr);
   }
   ~Impl() {
-    archive_write_fail(archive_);  // what is whole has been finished
+    archive_write_fail(archive_);  // whole members have been finished
     archive_write_free(archive_);
   }
   Impl(const Impl&) = delete;

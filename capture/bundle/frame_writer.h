@@ -24,7 +24,7 @@ class FrameWriter {
 
   // Errors of all three: the sink's; kSystem where zstd has no memory.
   Status Write(Bytes bytes);
-  // Ends the frame at hand, where one has begun: what is written next begins another one.
+  // Ends the current frame, if one has begun: the next write begins another one.
   Status EndFrame();
   // Ends the frame at hand, and writes the seek table. Nothing may be written afterwards.
   Status Finish();

@@ -13,7 +13,7 @@
 namespace flowback::emulate {
 namespace {
 
-// BRK and the like of AArch64 raise a trap all: SVC alone enters the kernel to do what it says.
+// AArch64's BRK and similar instructions all raise a trap: SVC alone makes a system call.
 BlockEnd EndOfFarCall(const Instruction& last, Bytes code, CodeMode mode) {
   const bool calls = (last.flags & kFlagSyscall) != 0;
   if (mode == CodeMode::kAArch64) return calls ? BlockEnd::kKernel : BlockEnd::kTrap;

@@ -29,7 +29,7 @@ enum class BlockEnd : uint8_t {
   kReturn,    // a near one
   kIndirect,  // an indirect jump or call, a far jump or return
   kKernel,    // SYSCALL
-  kTrap,      // INT3 and the like
+  kTrap,      // INT3 or another instruction that raises a trap
   kUnknown,   // the emulator and we read the code differently
 };
 

@@ -20,9 +20,9 @@
 namespace flowback::emulate {
 namespace {
 
-// A deleted file, or one that never had a path, is found through the kernel's list of mappings
-// only, for which it wants a privilege; and of what is no program but memory the bytes change. Else
-// its code is taken for code in no file.
+// A deleted file, or one that never had a path, is found only through the kernel's list of
+// mappings, which requires a privilege. If the file is no program but memory, its bytes change.
+// Else its code counts as code in no file.
 bool CanBeFound(const record::ExecutableMapping& mapping) {
   char name[64];
   std::snprintf(name, sizeof name, "/proc/self/map_files/%" PRIx64 "-%" PRIx64, mapping.begin,

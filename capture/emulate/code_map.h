@@ -38,7 +38,7 @@ class CodeMap {
   bool IsShared(uint64_t address) const;
   // Whether code was mapped from a file with that inode. Unmapped files count, too.
   bool HasFile(const std::string& inode) const { return inodes_.contains(inode); }
-  // Looks up what is mapped in [begin, end) and announces what is not known yet.
+  // Looks up the mappings in [begin, end) and announces the unknown ones.
   void Learn(uint64_t begin, uint64_t end, uint64_t base, const Announce& announce);
   // Works as Learn for the executable segment around `address`, or for the whole mapping if no file
   // has segments.

@@ -54,7 +54,7 @@ std::string EmulatedProcess::RegionName(const GuestRegisters& registers) {
   return memory_.Text(address, kLongestText).value_or("").substr(0, record::kLongestRegionName);
 }
 
-// Where a program's regions are what is recorded, they have names.
+// Writes the name of a region where it begins or ends, if only regions are recorded.
 void EmulatedProcess::TellRegion(ThreadTracer& thread, RecordingSwitch turns,
                                  const GuestRegisters& registers) {
   const bool begins = turns == RecordingSwitch::kOn && thread.off();

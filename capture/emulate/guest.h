@@ -4,10 +4,10 @@
 // Version 1 of the plugin interface gives no registers, later ones only slowly. But on an x86-64
 // host, QEMU's generated code keeps the address of the CPU's state in RBP while it runs, calls our
 // callback straight from there, and the state begins with the general registers in the processor's
-// numbering, sixteen or (QEMU 11) thirty-two, and the instruction pointer. For 32-bit programs
-// these are eight, and all of 32 bits; of AArch64 ones the stack pointer and PC alone are read.
-// That is no promise, so it is checked where a program starts, and whatever is concluded from
-// registers must agree with what the program's memory, or its flow, says.
+// numbering, sixteen or (QEMU 11) thirty-two, and the instruction pointer. 32-bit programs have
+// eight registers of 32 bits; of AArch64 programs only the stack pointer and PC are read. QEMU does
+// not promise this, so it is checked where a program starts. Every conclusion from registers must
+// agree with the program's memory or its flow.
 #pragma once
 
 #include <cstdint>
@@ -28,8 +28,8 @@ struct GuestRegisters {
   uint64_t Rip(unsigned count) const { return from_r8[count - 8]; }
 };
 
-// Works for either emulator: `state` is the beginning of a CPU's state. A 32-bit one has nine
-// zero-extended words, of which eight are general registers.
+// Works for either emulator: `state` is the beginning of a CPU's state. A 32-bit CPU's state has
+// nine zero-extended words; eight of them are general registers.
 GuestRegisters ReadRegisters(const GuestRegisters* state, CodeMode mode);
 
 // The memory of the emulated program, which is part of this process's at a distance.

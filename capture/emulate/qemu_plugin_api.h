@@ -28,7 +28,8 @@ enum qemu_plugin_mem_rw {
 };
 using qemu_plugin_meminfo_t = uint32_t;  // the size, the direction
 
-// The information for qemu_plugin_install; the rest of the structure depends on what is emulated.
+// The information for qemu_plugin_install; the rest of the structure depends on the emulated
+// machine.
 struct qemu_info_t {
   const char* target_name;
   struct {

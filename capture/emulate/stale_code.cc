@@ -15,7 +15,7 @@ namespace {
 
 using record::ExecutableMapping;
 
-// Where a byte of memory is kept, whatever the addresses at which it is mapped.
+// The place where a byte of memory is kept, whichever addresses map it.
 using Backing = std::pair<std::string, uint64_t>;
 
 constexpr uint64_t PageOf(uint64_t address) {
@@ -61,7 +61,7 @@ void StaleCode::Arm(uint64_t base) {
   }
 }
 
-// Where there is no room the page stays writable: what is written there is found later.
+// If the table is full, the page stays writable: writes to it are found later.
 void StaleCode::ArmPage(uint64_t host_page) {
   if (armed_count_ >= kMostArmed / 2) return;
   size_t at = host_page / kPage % kMostArmed;

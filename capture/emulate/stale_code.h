@@ -35,7 +35,7 @@ class StaleCode {
   // Code has been translated that lies in memory which others may write to: keeps it, and protects
   // all other mappings of it. `base`: host address less guest address.
   void Keep(uint64_t start, Bytes code, uint64_t base);
-  // Protects what is not protected, if anything may be.
+  // Protects the unprotected mappings of kept code, if any.
   void Arm(uint64_t base);
   void OnMappingsChanged() { all_armed_ = false; }
   bool any() const { return !pages_.empty(); }

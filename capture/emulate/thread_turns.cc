@@ -26,7 +26,7 @@ void ThreadTracer::TakeCpu() {
     return End((attention() & record::kAttentionEnd) != 0);
   }
   writer_.UseCpu(turn->cpu);
-  // The state says of which place in the ring it is.
+  // The state names its place in the ring.
   writer_.SetFlow(digest_, generator_.pending(), {}, 0);
   if (turn->same) return;
   generator_.StartElsewhere();

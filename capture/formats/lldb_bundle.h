@@ -55,7 +55,7 @@ struct Bundle {
 };
 
 // Checks the description against the schema. `path` is for messages. Errors: kUnreadable; the
-// message names the key, what is there and what should be.
+// message names the key, its value and the expected value.
 Result<Bundle> ReadBundle(const JsonValue& root, const std::string& path);
 
 // `name` as the bundle in `folder` means it: relative to the folder unless absolute.

@@ -16,8 +16,8 @@ namespace {
 namespace fs = std::filesystem;
 using File = std::shared_ptr<const MappedFile>;
 
-// A recording is looked at in many places, so what comes through a pipe is copied first; but not
-// what is no recording, which may have no end.
+// A recording is read in many places, so a pipe's content is copied first, but only if it is a
+// recording: other content may have no end.
 Result<File> OpenPipe(const std::string& path) {
   auto file = MappedFile::Spool(path, [&](Bytes head) {
     Candidate candidate;

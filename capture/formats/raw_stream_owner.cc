@@ -44,8 +44,8 @@ class Buffers {
   }
   // Returns the only CPU whose AUX records add up to `size` bytes; -1: there is no such CPU.
   int32_t CpuOfSize(uint64_t size) const { return OfSize(by_cpu_, size); }
-  // Returns the only thread of which that is true. Its records name several CPUs: a buffer of one
-  // CPU may have all its records from one thread, too, though others wrote to it.
+  // Returns the only thread whose AUX records add up to that. Its records name several CPUs: a
+  // buffer of one CPU may have all its records from one thread, too, though others wrote to it.
   int32_t ThreadOfSize(uint64_t size) const {
     const int32_t tid = OfSize(by_tid_, size);
     return tid >= 0 && cpus_of_.at(tid).size() > 1 ? tid : -1;

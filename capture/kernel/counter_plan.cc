@@ -33,7 +33,7 @@ PlannedEvent Counter(WantedEvent wanted, const SamplingChoice& choice, uint64_t 
   event.attr = wanted.attr;
   event.attr.size = PERF_ATTR_SIZE_VER7;
   event.attr.sample_id_all = 1;
-  // perf script wants addresses of whatever is no dummy, though this never samples.
+  // perf script requires addresses from all events but dummies, though this event never samples.
   event.attr.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME;
   event.attr.read_format = read_format;
   event.attr.inherit = choice.inherits;

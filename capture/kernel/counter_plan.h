@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Which events are counted beside what is recorded, and how: for each thread, as perf's --stat has
-// them.
+// Chooses the events to count beside the recorded ones, and how: for each thread, as perf's --stat
+// does.
 #pragma once
 
 #include <vector>

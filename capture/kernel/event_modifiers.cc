@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// As perf takes them. Letters name what is counted: once one of u, k, h is there, the others are
-// not counted; the same with G (guests) and H (the host). Without any letter, guests are left out;
-// letters start from nothing left out, and u and p leave guests out again.
+// As perf reads them. Letters name the levels to count: once one of u, k, h is given, the others
+// are not counted; the same with G (guests) and H (the host). Without any letter, guests are left
+// out; letters start from nothing left out, and u and p leave guests out again.
 #include "capture/kernel/event_modifiers.h"
 
 #include <algorithm>

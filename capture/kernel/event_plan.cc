@@ -126,7 +126,7 @@ void SetIds(std::vector<PlannedEvent>& events, bool tracked) {
   }
 }
 
-// It counts nothing, whatever its levels are; those of `like` are what may be opened.
+// A dummy counts nothing at any level; it gets the levels of `like`, which the user may open.
 WantedEvent Tracker(const WantedEvent& like) {
   WantedEvent dummy;
   dummy.name = like.attr.exclude_kernel ? "dummy:u" : "dummy";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// From what is wanted to what perf_event_open is given: how often events are sampled, and what
+// Turns wanted events into arguments of perf_event_open: how often events are sampled, and what
 // their samples hold, as `perf record` chooses it.
 #pragma once
 
@@ -14,9 +14,9 @@ struct SamplingChoice {
   uint64_t frequency = 4000;            // samples a second, of events that name no period
   std::optional<uint64_t> period = {};  // instead of it: of events that name no frequency either
   bool launches = false;                // a command is started: events begin with its exec
-  bool of_cpus = false;                 // whatever runs on CPUs, not threads
+  bool of_cpus = false;                 // all threads on the CPUs, not certain threads
   bool hybrid = false;                  // events may be of one kind of core only
-  bool per_thread = false;              // a buffer for each thread, on whatever CPU
+  bool per_thread = false;              // a buffer for each thread, on any CPU
   bool inherits = true;                 // threads and processes that begin later as well
   bool build_ids = false;               // in MMAP2 records
   bool switches = false;                // SWITCH records

@@ -114,7 +114,7 @@ class Parser {
   std::vector<WantedEvent> events_;
 };
 
-// ---- what is added ----
+// ---- adding events ----
 
 WantedEvent& Parser::Add(uint32_t type, uint64_t config, const Pmu* pmu) {
   WantedEvent& event = events_.emplace_back();

@@ -25,7 +25,7 @@ constexpr const char* kFiles[] = {"/proc/sys/kernel/osrelease",
                                   "/sys/class/dmi/id/product_name",
                                   "/sys/hypervisor/type"};
 
-// Files of which some lines are kept: those that begin so.
+// Files of which only the lines that begin so are kept.
 struct Part {
   const char* file;
   std::array<std::string_view, 12> lines;

@@ -35,7 +35,7 @@ class MachineTree {
   std::map<std::string, std::string> files_;  // path: content
 };
 
-// A machine of which there is such a file only: it opens no events.
+// A machine known only from such a file: it opens no events.
 class TreeKernel : public SystemKernel {
  public:
   explicit TreeKernel(MachineTree tree) : tree_(std::move(tree)) {}

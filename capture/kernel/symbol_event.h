@@ -20,7 +20,8 @@ struct SymbolEvent {
 
 // Empty: no such name.
 std::optional<SymbolEvent> FindSymbolEvent(std::string_view name);
-// perf's way to say which cache, what is done with it, and with which result. Empty: it does not.
+// Finds a cache event by perf's name, which gives the cache, the access and its result. Empty: not
+// such a name.
 std::optional<SymbolEvent> FindCacheEvent(std::string_view name);
 
 // The names that are most like it, for messages; "" when none is.

@@ -82,7 +82,8 @@ std::vector<char*> Pointers(std::vector<std::string>& words) {
   return pointers;
 }
 
-// As this one's; but what is loaded into every program may start a recorder itself.
+// Returns this process's environment, but switches FLOWBACK_SELF off: a library loaded into every
+// program may start a recorder itself.
 std::vector<std::string> EnvironmentOfRecorder() {
   std::vector<std::string> variables = {"FLOWBACK_SELF=off"};
   for (char** variable = environ; variable != nullptr && *variable != nullptr; ++variable)

@@ -24,7 +24,7 @@ class Tracing {
 
   // Each false: `why` is set.
   bool Start(const flowback_self_options& options, std::string& why);
-  // What `--control` takes: "enable". `lines`: what is answered before the acknowledgement.
+  // Sends a command of `--control`: "enable". `lines`: the answer before the acknowledgement.
   bool Ask(const std::string& command, std::string& why, std::vector<std::string>* lines = nullptr);
   bool Stop(std::string& why);
   // Counters as they are now; empty: `why` is set.

@@ -47,8 +47,8 @@ struct BranchRegister {
   auto operator<=>(const BranchRegister&) const = default;
 };
 
-// By its name in the manual, whatever its case, or as 0x and the number of the MSR. Empty: the unit
-// has none of that name.
+// Finds a register by its name in the manual, in any case, or by 0x and the number of the MSR.
+// Empty: the unit has no such register.
 std::optional<BranchRegister> BranchRegisterNamed(BranchUnit unit, std::string_view name);
 
 using BranchRegisters = std::map<BranchRegister, uint64_t>;
@@ -61,7 +61,7 @@ struct RegisterStacks {
   bool call_stacks = false;
   bool names_compare = false;  // as in BranchStackConfig
   TracedLevels levels;         // for each record; empty: unknown
-  uint64_t incomplete = 0;     // records of which a register is not there
+  uint64_t incomplete = 0;     // records that lack a register
   uint64_t bad = 0;            // that the hardware marks as bad
 };
 

@@ -167,8 +167,8 @@ class Columns {
     const auto id = Number(text, 10);
     return id && *id <= INT32_MAX ? static_cast<int32_t>(*id) : -1;
   }
-  // "1234/1235", or one number, a thread's or that of a process, and so of its first thread. It may
-  // stand before [cpu] and the time.
+  // "1234/1235", or one number: a thread's, or a process's and so its first thread's. It may stand
+  // before [cpu] and the time.
   void TellThread(size_t end, StackLine& line) const {
     for (size_t i = 0; i < end; ++i) {
       const size_t slash = words_[i].find('/');

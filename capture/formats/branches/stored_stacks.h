@@ -63,7 +63,7 @@ class StoredStacks {
   size_t Make(size_t offset, std::span<uint8_t> to) const;
 
  private:
-  static constexpr size_t kStep = 32;           // samples, of which one's place is kept
+  static constexpr size_t kStep = 32;           // samples for each one whose place is kept
   static constexpr uint16_t kGoesOn = 1 << 15;  // what a record can hold is far below that
   struct Place {
     size_t sample = 0;

@@ -36,12 +36,11 @@ struct Format {
 // All formats, in the order in which they are tried.
 std::span<const Format> Formats();
 
-// Whether a format matches the candidate, of which the first 64 KiB are enough. Errors:
-// kUnreadable.
+// Checks that a format matches the candidate, whose first 64 KiB are enough. Errors: kUnreadable.
 Status CheckRecognised(const Candidate& candidate);
 
-// Reads whatever the candidate is. Errors: as Format::read; kUnreadable when no format matches.
-// Streams of many pieces have Stream::joined.
+// Reads the candidate in the format that matches. Errors: as Format::read; kUnreadable when no
+// format matches. Streams of many pieces have Stream::joined.
 Result<Recording> ReadCandidate(const Candidate& candidate);
 
 // From here on all bytes of the streams are in memory, for readers without windows, too.

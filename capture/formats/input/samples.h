@@ -15,8 +15,8 @@ using SampleVisitor = std::function<void(const EventSample& sample)>;
 // Whether the recording has any. Samples in the trace come with its flow.
 bool HasAccessSamples(const Recording& recording);
 
-// Calls `visit` with each of them, in the file's order, which is that of time on each CPU only.
-// Keeps none: opening a recording only counts them. REQUIRES: `recording` was opened by
+// Calls `visit` with each sample, in the file's order: only the samples of one CPU are in order of
+// time. Keeps none: opening a recording only counts them. REQUIRES: `recording` was opened by
 // OpenRecording. Errors: kUnreadable when the file can't be read any more.
 Status VisitSamples(const Recording& recording, const SampleVisitor& visit);
 

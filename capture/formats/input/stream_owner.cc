@@ -26,7 +26,7 @@ bool IsAboutTheKernel(const SidebandRecord& record) {
          std::holds_alternative<CgroupRecord>(record);
 }
 
-// A CPU-wide switch record names whatever runs on the machine, traced or not.
+// A CPU-wide switch record names any thread of the machine, traced or not.
 bool NamesTracedThread(const SidebandRecord& record) {
   if (IsAboutTheKernel(record)) return false;
   const auto* change = std::get_if<SwitchRecord>(&record);

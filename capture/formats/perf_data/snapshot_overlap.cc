@@ -22,7 +22,7 @@
 namespace flowback {
 namespace {
 
-constexpr size_t kLongestPsbPlus = 512;  // status packets are few; what is longer lost its PSBEND
+constexpr size_t kLongestPsbPlus = 512;  // status packets are few; a longer PSB+ lost its PSBEND
 constexpr uint64_t kPaddingBelow = 8;    // perf pads to multiples of this
 
 // The bytes from the PSB at `at` up to the end of its TSC; empty when it has none.

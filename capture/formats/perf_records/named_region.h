@@ -8,7 +8,7 @@
 
 namespace flowback {
 
-// The header's feature that has them, which is ours as that of processes' ends is.
+// The header's feature that has the regions: flowback's own, like the feature of processes' ends.
 inline constexpr unsigned kFeatureRegions = 193;
 
 // The next one. False where it is cut.

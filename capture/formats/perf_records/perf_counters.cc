@@ -62,7 +62,7 @@ CountedEvents CounterCollector::Take() && {
     if (CounterValue& total = totals[key.second]; latest_.empty()) total += count.value;
   CountedEvents counters;
   counters.readings = readings_;
-  std::map<size_t, size_t> number;  // among those of which there is a count
+  std::map<size_t, size_t> number;  // among the counted events
   for (const auto& [event, total] : totals) {
     number.emplace(event, number.size());
     counters.events.push_back(

@@ -25,7 +25,7 @@ class CounterCollector {
   bool AddStat(const Record& record);
   void AddRound() { ++readings_; }
 
-  // Those events of which there is a count.
+  // Returns the events that were counted.
   CountedEvents Take() &&;
 
  private:

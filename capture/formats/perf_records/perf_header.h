@@ -51,12 +51,12 @@ struct FileHeader {
   bool Has(unsigned feature) const { return features[feature / 64] >> (feature % 64) & 1; }
 };
 
-// Appends a sentence to `warnings` for what is wrong but can be lived with. Errors: kUnreadable,
+// Appends a sentence to `warnings` for each error that does not stop reading. Errors: kUnreadable,
 // with the offset, when the header is cut or contradicts itself.
 Result<FileHeader> ReadFileHeader(Bytes file, const std::string& path,
                                   std::vector<Warning>& warnings);
 
-// The events. Memory is bounded by the file's size whatever the header says.
+// Returns the events. The file's size bounds the memory, not the header.
 std::vector<EventAttr> ReadAttrs(Bytes file, const FileHeader& header,
                                  std::vector<Warning>& warnings);
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The records of a perf.data file's data section, one after the other, whatever their sizes say.
+// Reads the records of a perf.data file's data section, one after the other, safely for any sizes
+// that they claim.
 #pragma once
 
 #include <array>
@@ -37,7 +38,8 @@ enum class RecordHead : uint8_t {
   kTooSmall,  // its size is less than its header's: not a record
 };
 
-// Looks at the record at bytes[at]. Fills `record`, but for its offset, with what is there.
+// Looks at the record at bytes[at]. Fills in the parts of `record` that the bytes hold, but not its
+// offset.
 RecordHead ParseRecord(Bytes bytes, uint64_t at, ByteOrder order, Record& record);
 
 // Whether nothing that is made of such a record points into it.

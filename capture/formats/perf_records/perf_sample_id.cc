@@ -28,7 +28,7 @@ namespace {
 constexpr uint64_t kTrailerFields =
     kSampleTid | kSampleTime | kSampleId | kSampleStreamId | kSampleCpu | kSampleIdentifier;
 constexpr uint32_t kFirstRecorderType = 64;
-// Behind the branch stack, of what is read.
+// The fields read that lie behind the branch stack.
 constexpr uint64_t kBehindBranches = kSampleRegsUser | kSampleStackUser | kSampleWeight |
                                      kSampleWeightStruct | kSampleDataSource | kSampleTransaction |
                                      kSampleRegsIntr | kSamplePhysicalAddress | kSampleDataPageSize;

@@ -280,7 +280,7 @@ bool IsSideband(uint32_t type) { return ParserOf(type) != nullptr; }
 std::optional<SidebandRecord> ToSideband(Record record, const SampleId& id) {
   const Parser parser = ParserOf(record.type);
   if (!parser || record.body.size() < id.trailer_size) return std::nullopt;
-  // The fields end where the trailer begins, whatever the fields' own sizes say.
+  // The fields end where the trailer begins, even if their own sizes claim more.
   record.body = record.body.first(record.body.size() - id.trailer_size);
   return parser(record, id);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// [AMD "Processor Programming Reference" for family 19h, "Instruction Based Sampling"; the order of
-// the registers is that of the kernel's driver]
+// [AMD "Processor Programming Reference" for family 19h, "Instruction Based Sampling"; the kernel's
+// driver gives the registers in this order]
 #include "capture/formats/samples/amd_ibs.h"
 
 namespace flowback::perf {

@@ -32,7 +32,8 @@ class Recorder {
 
 struct RecorderRow {
   RecorderInfo info;
-  // Whether it can record what the options say on this machine. The error says what is missing.
+  // Checks that it can record on this machine as the options say. The error names what the machine
+  // lacks.
   Status (*check)(const RecordOptions& options) = nullptr;
   // Options must outlive the recorder. Null: not built.
   std::unique_ptr<Recorder> (*make)(const RecordOptions& options) = nullptr;

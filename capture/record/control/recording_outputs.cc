@@ -16,8 +16,8 @@
 namespace flowback::record {
 namespace {
 
-// Decoders choose their workarounds for hardware errata by CPU model. This one's concern
-// virtualisation and address filters only, neither of which a step recording has.
+// Decoders choose their workarounds for hardware errata by CPU model. This model's errata concern
+// only virtualisation and address filters, and a step recording has neither.
 constexpr const char* kEmulatedCpu = "GenuineIntel,6,85,7";
 constexpr const char* kEmulatedCpuOption = "6/85/7";
 

@@ -2,8 +2,8 @@
 // The recorder's loop: every few milliseconds it empties the rings of all slots.
 //
 // A thread that ends says so. One that dies of a signal, or is killed, does not: now and then the
-// recorder asks the kernel whether the slots' threads are there still. Whatever was published is
-// whole packets; the outcomes not yet in one and where control stood are in the slot: the recorder
+// recorder asks the kernel whether the slots' threads are there still. A thread publishes whole
+// packets only; the outcomes not yet in one and where control stood are in the slot: the recorder
 // writes the packets for them.
 #include "capture/record/emulate/emulate_engine.h"
 
@@ -228,7 +228,7 @@ void EmulateEngine::TellLost(uint64_t tsc, int32_t pid, int32_t tid, uint64_t co
   Check(sink_.AddSideband(lost));
 }
 
-// Trace of which there are `least` bytes.
+// Takes trace from slots that have at least `least` bytes.
 void EmulateEngine::Drain(uint64_t least) {
   TellThreadsLeftOut();
   std::vector<Message> messages;

@@ -32,7 +32,7 @@ bool IsSameFile(const std::string& one, const std::string& other) {
          about_one.st_dev == about_other.st_dev && about_one.st_ino == about_other.st_ino;
 }
 
-// "/proc/self/exe", "/proc/1234/exe" and the like, whatever they lead to.
+// Returns whether the path is such as "/proc/self/exe" or "/proc/1234/exe", wherever it leads.
 bool IsExeLink(const std::string& path) {
   if (path.substr(path.rfind('/') + 1) != "exe") return false;
   const Descriptor link(open(path.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));

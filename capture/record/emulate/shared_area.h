@@ -3,7 +3,7 @@
 // one to the other. One slot for each thread that is being recorded, with two rings.
 //
 // A ring has one writer, the thread, and one reader, the recorder; both count bytes from the start
-// and never turn back. A thread publishes whole packets and whole messages only, so that whatever
+// and never turn back. A thread publishes whole packets and whole messages only, so that all that
 // the recorder finds is good, however the thread ended. That is why nothing here needs the thread's
 // help at its end: not the outcomes that no packet contains yet, not the digest (ThreadProgress).
 #pragma once

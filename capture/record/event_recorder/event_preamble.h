@@ -23,7 +23,8 @@ Status WritePreambleOf(const EventSet& events, const RecordOptions& options,
                        const std::vector<pid_t>& runs, const kernel::SystemKernel& kernel,
                        EventFile& file);
 
-// The processes that are recorded from the start, but for a command; none where whatever runs is.
+// Returns the processes recorded from the start, without a command's; none if all threads are
+// recorded.
 std::vector<pid_t> ProcessesToRecord(const RecordOptions& options);
 
 // Returns the machine's identity for the file's header.

@@ -176,7 +176,7 @@ Status EventRecorder::TakeSnapshot() {
   return written ? output_.file().EndRound() : written;
 }
 
-// As soon as their ends are seen: what is traced meanwhile takes the place of what is to be kept.
+// Takes slow calls as soon as their ends are seen: later trace overwrites the trace to keep.
 Status EventRecorder::TakeSlowCalls() {
   if (!trigger_) {
     live_.EndRound();

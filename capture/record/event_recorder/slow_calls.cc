@@ -29,7 +29,7 @@ void SlowCalls::NoteThread(pid_t tid, size_t buffer) {
 
 void SlowCalls::Begin(const ProbeHit& hit) {
   std::vector<Open>& open = threads_[hit.tid];
-  // Frames below the new one are gone, whatever became of their ends.
+  // Frames below the new one are gone, even if their ends were not seen.
   while (!open.empty() && open.back().stack < hit.stack) open.pop_back();
   if (open.size() >= kMostOpen) open.erase(open.begin());
   open.push_back({.time = hit.time, .stack = hit.stack, .buffers = {hit.buffer}});

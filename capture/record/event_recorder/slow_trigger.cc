@@ -82,7 +82,7 @@ SamplePlaces PlacesIn(uint64_t type) {
   return places;
 }
 
-// The words that sample_id_all adds to a record, of which the first is the thread.
+// Returns how many words sample_id_all adds to a record; the first one is the thread.
 size_t TrailerWords(uint64_t type) {
   return static_cast<size_t>(
       std::popcount(type & (PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ID |

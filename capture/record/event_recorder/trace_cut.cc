@@ -9,7 +9,7 @@
 namespace flowback::record {
 namespace {
 
-constexpr size_t kLongestPsbPlus = 512;  // status packets are few; what is longer lost its PSBEND
+constexpr size_t kLongestPsbPlus = 512;  // status packets are few; a longer PSB+ lost its PSBEND
 constexpr unsigned kTscBits = 56;        // of the counter in a packet
 
 // The time-stamp counter's lower bits, from the PSB+ at `at`.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the kernel's records say of themselves: how many came, and what is missing.
+// Counts the kernel's records, and the losses that they report.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace flowback::record {
 
-// Counts what is in `records`, which is whole records.
+// Counts `records`. REQUIRES: they are whole.
 void CountRecords(const RingPart& records, EventCounts& counts);
 
 }  // namespace flowback::record

@@ -11,7 +11,7 @@ namespace flowback::record {
 // The thread or CPU that an event was opened for.
 struct OpenedWhere {
   int cpu = -1;          // -1: whichever the thread is on
-  bool of_cpus = false;  // whatever runs there
+  bool of_cpus = false;  // all threads on the CPUs
 };
 // `error` is perf_event_open's errno, for that event.
 Error CannotOpen(const kernel::PlannedEvent& event, OpenedWhere where, kernel::Errno error,

@@ -14,7 +14,7 @@
 
 namespace flowback::record {
 
-// Up to two parts, because what is new may go over the ring's end.
+// Up to two parts, because new bytes may cross the ring's end.
 struct RingPart {
   Bytes first, second;
 

@@ -127,7 +127,7 @@ void EventSet::AnchorCounts(const EventTarget& target, std::vector<std::string>&
            "counters are of all threads together only: perf_event_open refused to separate them");
 }
 
-// Whatever else is recorded.
+// Whether the event records all threads, even if the others do not.
 bool EventSet::OfWhoever(size_t event) const {
   return plan_[event].wanted.is_probe && !per_thread_;
 }

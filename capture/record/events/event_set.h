@@ -73,7 +73,7 @@ class EventSet {
   const std::vector<kernel::PlannedEvent>& plan() const { return plan_; }
   RecordedEvents Recorded() const;
   BufferSizes sizes() const { return sizes_; }
-  // Whatever runs on CPUs is recorded.
+  // All threads on the CPUs are recorded.
   bool of_cpus() const { return of_cpus_; }
 
  private:

@@ -13,7 +13,7 @@
 namespace flowback::record {
 
 struct EventTarget {
-  std::vector<pid_t> threads;  // -1: whatever runs
+  std::vector<pid_t> threads;  // -1: all threads
   std::vector<int> cpus;       // -1: whichever the thread is on
 
   bool of_cpus() const { return threads.size() == 1 && threads[0] < 0; }

@@ -60,7 +60,7 @@ class BranchTrace {
   void Interrupted(uint64_t ip);
   // What ran is not known. Control is at `ip` now.
   void Lost(uint64_t ip);
-  // What follows is later than what is done meanwhile. Control is at `ip`.
+  // Makes later flow have later times than anything done meanwhile. Control is at `ip`.
   void Sync(uint64_t ip);
 
   bool on() const { return on_; }

@@ -69,7 +69,7 @@ class PacketGenerator {
   void Begin(uint64_t ip, CodeMode mode) { TurnOn(ip, mode); }
   // The last instruction entered the kernel. Silent when tracing is off.
   void LeftForKernel();
-  // Writes a PSB+ before control goes on at `ip`: later flow has later times than what is done
+  // Writes a PSB+ before control goes on at `ip`: later flow has later times than anything done
   // meanwhile.
   void Sync(uint64_t ip, CodeMode mode) {
     if (on_) WriteSync(ip, mode);

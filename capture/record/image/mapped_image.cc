@@ -18,7 +18,7 @@
 namespace flowback::record {
 namespace {
 
-// Whatever is at a path now may be a pipe, which must not be waited for.
+// The path may lead to a pipe by now, which must not be waited for.
 Descriptor OpenForReading(const std::string& path) {
   return Descriptor(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
 }

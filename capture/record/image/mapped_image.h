@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The files behind a process's mappings, each opened while it is mapped: whatever becomes of the
-// path, the descriptor leads to what runs.
+// The files behind a process's mappings, each opened while it is mapped: even if the path changes,
+// the descriptor leads to the file that runs.
 #pragma once
 
 #include <sys/types.h>

@@ -17,7 +17,7 @@ namespace flowback::record {
 // each piece. Its build-id is random: should another recording's file take its place, that shows.
 class CodeFile {
  public:
-  // Truncates what is there. Errors: kPermission, kSystem.
+  // Truncates an existing file. Errors: kPermission, kSystem.
   static Result<CodeFile> Create(const std::string& path, CodeMode mode = CodeMode::kX86_64);
 
   // Where in the file the piece is now.

@@ -28,7 +28,7 @@ constexpr int kMostTries = 3;
 constexpr size_t kLongestName = 64;
 constexpr std::string_view kVdso = "[vdso]";
 
-// A file's name as one that any shell takes, whatever the recorded program called its file.
+// Returns a file's name in characters that any shell takes, for any name in the recorded program.
 std::string PlainName(const std::string& path) {
   std::string name(BaseName(path).substr(0, kLongestName));
   for (char& c : name) {
@@ -87,7 +87,8 @@ bool RemoveImages(const std::string& folder) {
 }
 
 Status MoveImages(const std::string& from, const std::string& target) {
-  // Also where nothing takes its place: it would be taken for that of the recording named so.
+  // Removes the target even if `from` does not exist: it would count as the images of the recording
+  // with that name.
   if (RemoveImages(target) && (rename(from.c_str(), target.c_str()) == 0 || errno == ENOENT))
     return {};
   return Fail(Error(errno == EACCES || errno == EPERM ? ErrorCode::kPermission : ErrorCode::kSystem,
@@ -117,7 +118,7 @@ bool ImageKeeper::HasFolder() {
   if (index_ != nullptr || failed_) return !failed_;
   failed_ = true;
   struct stat info{};
-  // A device or the like has nothing beside it.
+  // Nothing is kept beside a device or another special file.
   if (!output_.empty() && (stat(output_.c_str(), &info) != 0 || !S_ISREG(info.st_mode))) {
     kept_.why_none = "'" + output_ + "' is no regular file, which others could stand beside";
     return false;

@@ -17,9 +17,10 @@ class OlderRecording {
   // As KeepOlderFile; what was PATH.old until now waits as PATH.old.old. Returns a message for the
   // user.
   Result<std::string> Keep();
-  // The recording does not begin: all is as it was, but for what is `made` at PATH, which goes.
+  // The recording does not begin: all is as before. If it has `made` a file at PATH, that is
+  // removed.
   void BringBack(bool made);
-  // It does: what was PATH.old is let go.
+  // The recording begins: the file that was PATH.old is removed.
   void LetGo();
 
  private:

@@ -42,7 +42,8 @@ bool HasContent(const std::string& path) {
          about.st_size != 0;
 }
 
-// A file and a folder do not take each other's place, nor does a folder take that of a full one.
+// rename replaces neither a file by a folder, nor a folder by a file, nor a folder that is not
+// empty.
 void MakeWay(const std::string& path, const std::string& older) {
   if (IsRecordingFolder(older)) RemoveRecordingFolder(older);
   if (IsRecordingFolder(path)) unlink(older.c_str());

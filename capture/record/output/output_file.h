@@ -23,8 +23,8 @@ namespace flowback::record {
 // Overwriting in place is not noticed.
 class OutputFile {
  public:
-  // Truncates what is there. Errors: kPermission, kSystem; kUsage when it is a pipe or a terminal,
-  // where nothing can be overwritten.
+  // Truncates an existing file. Errors: kPermission, kSystem; kUsage when it is a pipe or a
+  // terminal, where nothing can be overwritten.
   static Result<OutputFile> Create(const std::string& path);
   // Takes over the open `descriptor`: bytes go where it stands. `name` is for messages. No WriteAt.
   static Result<OutputFile> OfPipe(const std::string& name, int descriptor);
@@ -61,12 +61,12 @@ class OutputFile {
 // Where the code that is in no file stands: beside the recording, whose name it has.
 std::string CodePathOf(const std::string& recording);
 
-// Renames what is at `path` to PATH.old, as perf does, and its file of code with it; a recording
+// Renames the file at `path` to PATH.old, as perf does, and its file of code with it; a recording
 // may be a folder (recording_folder.h). Leaves empty files and other things that are no file.
 // Returns a message for the user; empty when there was no file. Errors: kPermission, kSystem.
 Result<std::string> KeepOlderFile(const std::string& path);
-// Undoes that, for a recording that did not begin: what is at `path` goes, and PATH.old, if `kept`
-// says that there was one, is PATH again.
+// Undoes KeepOlderFile, for a recording that did not begin: removes the file at `path`, and if
+// `kept`, renames PATH.old to PATH.
 void BringOlderFileBack(const std::string& path, bool kept);
 
 }  // namespace flowback::record

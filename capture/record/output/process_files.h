@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A recording of each process, for who wants what is in them and no trace: each is handed over as
-// soon as its process has ended, so that there are never more than those of processes that run.
+// Makes a recording of each process, for callers that need its content and no trace: each is handed
+// over as soon as its process has ended, so that there are never more than those of processes that
+// run.
 //
 //   FOLDER/1/perf.data            of one process, from its fork or start to its end
 //   FOLDER/1/perf.data.images     a link to the files that ran, which all of them share

@@ -51,7 +51,7 @@ class RecordingSink {
                              uint64_t tsc);
   // Nothing more comes of the stream.
   virtual Status EndStream(const RecordedStream&) { return {}; }
-  // Someone asked for what is kept now.
+  // The user asked for a snapshot of the kept trace.
   virtual Status TakeSnapshot(uint64_t) { return {}; }
   // Comes some times a second.
   virtual Status Settle() { return {}; }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Waiting for children, none of which keeps another from being heard.
+// Waits for children. No child delays the others.
 #pragma once
 
 #include <sys/types.h>

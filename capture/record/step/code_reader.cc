@@ -30,7 +30,7 @@ size_t ReadProcess(pid_t pid, uint64_t address, uint8_t* buffer, size_t size) {
   return done;
 }
 
-// A file of another kind is a program's own memory, of which no copy is right for long.
+// A file of another kind is a program's own memory, and no copy of it stays right for long.
 bool IsProgram(int file) {
   char magic[SELFMAG] = {};
   return pread(file, magic, sizeof magic, 0) == SELFMAG && std::memcmp(magic, ELFMAG, SELFMAG) == 0;

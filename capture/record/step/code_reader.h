@@ -50,10 +50,10 @@ class StoppedCodeReader {
   }
   // The instruction at `ip`, from the cache where the memory can't have changed.
   FetchedInstruction Fetch(uint64_t ip, CodeMode mode);
-  // To be called after whatever may have changed the process's mappings. Returns the executable
-  // mappings that are new.
+  // Call it after anything that may have changed the process's mappings. Returns the new executable
+  // mappings.
   std::vector<ExecutableMapping> Refresh();
-  // To be called after whatever may have written to files: their code is read anew, and kept by
+  // Call it after anything that may have written to files: their code is read anew, and kept by
   // pages from then on.
   void NoteWrites();
   // The file behind a mapping that Refresh returned last; null: it has none.
@@ -70,7 +70,7 @@ class StoppedCodeReader {
   Bytes Page(uint64_t address) const { return pages_.at(address); }
   static constexpr uint64_t kPageSize = 4096;
 
-  // Returns the mapping that has the address; null: no mapping has it.
+  // Returns the executable mapping at the address; null: none is there.
   const ExecutableMapping* Find(uint64_t address) const;
 
  private:

@@ -21,7 +21,7 @@ struct ExecutableMapping {
                           // without the kernel's remark
   std::string identity;   // device and inode, to distinguish files of one name
   bool writable = false;  // its bytes may change at any time
-  bool shared = false;    // what is written there, other mappings of the same memory show, too
+  bool shared = false;    // other mappings of the same memory show writes to it
   bool has_file = false;
   bool deleted = false;  // the path does not lead to the file, any more or from the start
 

@@ -2,8 +2,8 @@
 // What signals mean while a program is being recorded.
 //
 // A terminal's Ctrl-C goes to the program and to the recorder, for they are one job. It is the
-// program's: when that ends of it, the recording is complete. Only what is meant for the recorder
-// alone, or comes again, ends the recording. SIGQUIT is the program's always. A file size limit is
+// program's: when the program ends of it, the recording is complete. Only a signal to the recorder
+// alone, or a second one, ends the recording. SIGQUIT is the program's always. A file size limit is
 // an error of the write that exceeds it, and not the recorder's death; so is a reader that left.
 #pragma once
 
