@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Addresses, of which the newest is asked for and taken off. None of them is 0.
+// A stack of addresses that are not 0.
 #pragma once
 
 #include <algorithm>

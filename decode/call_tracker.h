@@ -22,7 +22,7 @@ class CallTracker {
   void Step(const BlockTable& table, BlockStep step, uint64_t next) {
     Step(table, step, next, judge_->Of(table, step, next));
   }
-  // Whole blocks, one after the other, of which the last one led to `next`.
+  // Takes whole blocks, one after the other; the last one led to `next`.
   void Steps(const BlockTable& table, std::span<const BlockStep> steps, uint64_t next) {
     std::span<const StepMeaning> known = judge_->Known(table);
     for (size_t i = PassStays(known, steps, 0); i < steps.size();

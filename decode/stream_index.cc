@@ -8,7 +8,7 @@ namespace {
 
 constexpr uint64_t kEndOfTime = ~uint64_t{0};
 
-// Differences are small, whatever their sign: the sign goes into the lowest bit, and seven bits
+// Differences are small, but may be negative: the sign goes into the lowest bit, and seven bits
 // into each byte, the lowest first.
 void Put(uint64_t now, uint64_t before, std::vector<uint8_t>& out) {
   const uint64_t difference = now - before;

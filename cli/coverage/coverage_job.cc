@@ -160,7 +160,7 @@ Status CoverageJob::AddProcess(const std::string& recording) {
 
 int CoverageJob::RunOfProcesses(uint64_t unrecorded) {
   if (Status selected = CheckSelected(); !selected) return Report(selected.error());
-  counts_.recordings = 1;  // in whatever parts they came
+  counts_.recordings = 1;  // however they were divided
   counts_.AddLoss(Name(LossCause::kRecordsLost), unrecorded);
   process_losses_.AddUnrecorded(unrecorded);
   counts_.losses = process_losses_.Kept();

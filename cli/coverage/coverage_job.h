@@ -35,8 +35,8 @@ class CoverageJob {
   // All that the options name. Returns the exit status.
   int Run();
 
-  // Instead: the recordings of a command's processes, one after the other, of which none is needed
-  // any more afterwards but the files that ran. Errors: what keeps one from being counted.
+  // Instead: adds the recordings of a command's processes, one after the other. Later only the
+  // files that ran are needed. Errors: what keeps one from being counted.
   Status AddProcess(const std::string& recording);
   // The report on them. `unrecorded`: RecordSummary's.
   int RunOfProcesses(uint64_t unrecorded);

@@ -39,7 +39,8 @@ Status WriteTo(const std::string& path, const std::vector<uint8_t>& bytes) {
   return output->Finish();
 }
 
-// So that whoever reads it, and whatever happens meanwhile, there is the old part or the new one.
+// Replaces the file so that a reader finds the old part or the new one at any time, even after a
+// crash.
 Status Replace(const std::string& path, const std::vector<uint8_t>& bytes) {
   namespace fs = std::filesystem;
   std::error_code error;

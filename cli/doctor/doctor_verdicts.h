@@ -11,12 +11,12 @@
 namespace flowback::cli {
 
 struct Verdict {
-  std::string kind{};    // a value of record --engine: "pt", "lbr", "brbe", "emulate", "step"; or
-                         // "attach": record -p; or "32-bit": emulate, of
-                         // 32-bit programs
-  bool usable = false;   // `flowback record --engine KIND` works here and now
-  bool machine = false;  // hardware and permissions would do, whatever this version of flowback has
-  std::string why{};     // one sentence
+  std::string kind{};      // a value of record --engine: "pt", "lbr", "brbe", "emulate", "step"; or
+                           // "attach": record -p; or "32-bit": emulate, of
+                           // 32-bit programs
+  bool usable = false;     // `flowback record --engine KIND` works here and now
+  bool machine = false;    // hardware and permissions suffice, though this flowback may not
+  std::string why{};       // one sentence
   std::string found_by{};  // how that was found out
   std::string fix{};       // the one command or setting that makes it work; "" when nothing does
   std::string instead{};   // what works meanwhile; "" when `usable`

@@ -31,9 +31,9 @@ struct CompletionQuery {
 // If that is what the words after the subcommand's name ask.
 std::optional<CompletionQuery> AsksToComplete(const Arguments& arguments);
 
-// For a command that reads a recording: where that is what is asked, offers functions of the files
-// that the recording names, and returns the exit status. `words` and `options` are those that the
-// line is parsed into.
+// For a command that reads a recording: if the line asks for functions, offers those of the files
+// that the recording names, and returns the exit status. The line is parsed into `words` and
+// `options`.
 std::optional<int> CompleteRecorded(CLI::App& app, const Arguments& arguments, ReaderWords& words,
                                     ReaderOptions& options);
 

@@ -158,7 +158,8 @@ Json ThreadJson(const TimeAccount& account, const Threads& threads, const TraceU
 }
 
 // An object whose members are written one by one, and its arrays' elements, too: a recording may
-// have a hundred thousand threads, and a tree of all would take a thousand times what is printed.
+// have a hundred thousand threads, and a tree of them all would take a thousand times the memory of
+// the printed text.
 class ObjectWriter {
  public:
   explicit ObjectWriter(Output& output) : output_(output) { output_.Write("{"); }
@@ -205,7 +206,7 @@ class ObjectWriter {
   bool any_ = false;
 };
 
-// Threads, or what is nobody's.
+// Writes the accounts of threads, or of trace of unknown threads.
 void WriteThreads(const InfoReport& report, bool known, ObjectWriter& out) {
   out.Array(known ? "threads" : "nobody", report.times.threads,
             [&](const TimeAccount& account) -> std::optional<Json> {

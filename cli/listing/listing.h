@@ -28,8 +28,8 @@ struct ListingPlan {
   size_t in_flight = 0;  // parts under way at most; 0: as is useful
 };
 
-// The text is the same whatever the threads are, and how many parts are under way. All but the plan
-// must outlive the result.
+// The text is the same for any number of threads and of parts under way. All but the plan must
+// outlive the result.
 std::unique_ptr<Listing> MakeListing(const ListingPlan& plan,
                                      const std::vector<StreamOwner>& owners,
                                      const PrintSettings& settings, Output& output);

@@ -10,7 +10,7 @@
 // is opened when the merge has come to the time at which its trace begins, and is then decoded and
 // printed a few chunks ahead. On a CPU one thread runs at a time, so about as many pieces are open
 // as there are CPUs. When there are more, as in a recording of thousands of threads with a buffer
-// each, the piece that is needed last rests: what is printed of it is kept, and how to decode on
+// each, the piece that is needed last rests: its printed text is kept, and the state to decode on
 // from a place a little before.
 #pragma once
 

@@ -226,7 +226,7 @@ class CallPrinter final : public FlowPrinter, private CallListener {
     }
   }
 
-  // The calls that the span lies in; what is held back was entered in them.
+  // Prints the calls that the span lies in; the text held back was entered in them.
   void PrintAhead() {
     ListingText inside = std::exchange(held_, {});
     held_.keeps_marks = inside.keeps_marks;
@@ -464,8 +464,8 @@ class CallPrinter final : public FlowPrinter, private CallListener {
   std::deque<OffCpu> off_cpu_;      // of the thread, not printed yet
   bool ends_ = false;               // nothing follows in the thread's flow
   std::vector<Shown> shown_;        // the stack's calls
-  // The first of them that were entered ahead of the span, and are not printed. Few of what is
-  // entered there still runs when the span begins: only those are put into words.
+  // The first of them that were entered ahead of the span, and are not printed. Few of the calls
+  // entered there still run when the span begins: only those are put into words.
   std::vector<Call> ahead_;
   size_t root_ = kNoRoot;  // depth of the outermost call that --function names
   // The views of stacks that the thread has left, by number.

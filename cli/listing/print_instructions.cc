@@ -2,8 +2,8 @@
 // `decode --as instructions`: one line per executed instruction.
 //
 // A line is the thread's columns, which change with the time, and the instruction's columns, which
-// depend on nothing but the address and what is mapped there (instruction_text.h). Without the
-// former a whole block is one copy.
+// depend only on the address and the code mapped there (instruction_text.h). Without the former a
+// whole block is one copy.
 #include <cstring>
 
 #include "cli/listing/flow_printer.h"

@@ -67,7 +67,7 @@ struct CodeNames {
   Symbolizer* symbolizer = nullptr;
   SourceLines* lines = nullptr;
   FunctionFinder* functions = nullptr;
-  // The path a section's file was recorded under (--symfs and the like open another one).
+  // The path that a section's file was recorded under (options such as --symfs open another file).
   std::function<std::string_view(const std::string& file)> recorded_path;
 };
 

@@ -12,8 +12,8 @@ namespace flowback::cli {
 // Returns whether a file begins as the command's JSON does.
 bool LooksLikeLocks(const std::string& path);
 
-// Keeps what is compared of each site and nothing else, however large the file is. Errors:
-// kUnreadable if the file is cut, damaged, of another version, or has too many sites.
+// Keeps only the compared figures of each site, however large the file is. Errors: kUnreadable if
+// the file is cut, damaged, of another version, or has too many sites.
 Result<LockFigures> ReadSavedLocks(const std::string& path);
 
 }  // namespace flowback::cli

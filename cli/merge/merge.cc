@@ -59,7 +59,7 @@ Result<std::vector<std::string>> PartsOf(const MergeOptions& options) {
                   .Remedy("flowback merge -o OUT PART..., or --from-list FILE"));
 }
 
-// One at a time, so that the memory is that of the sum and the largest part.
+// Reads one part at a time, so that memory holds the sum and one part only.
 Result<CoverageCounts> SumOf(const std::vector<std::string>& parts) {
   CoverageCounts sum;
   for (const std::string& part : parts) {

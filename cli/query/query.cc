@@ -109,7 +109,7 @@ int RunQueryJob(const QueryOptions& options) {
   return RunReadingJob<QueryJob>(options.reader, options);
 }
 
-// The schema is that of every recording, so none is opened.
+// Every recording has the same schema, so none is opened.
 bool AsksForSchema(const Arguments& arguments, bool& json) {
   bool schema = false;
   for (const std::string& word : arguments) {

@@ -27,7 +27,7 @@ class CountingJob : public ReadingJob {
   bool has_flow() const { return !in_span_ || in_span_->found_any(); }
 
  private:
-  // Counts, and writes what is to be said. Errors: as Run's.
+  // Counts, and writes the result. Errors: as Run's.
   virtual Status Count(const CoverageRequest& request, Output& output) = 0;
 
   Status Run(Output& output) override;

@@ -9,7 +9,8 @@ namespace flowback::cli {
 
 // A file of perf's format, of either byte order.
 bool IsRecording(const std::string& path);
-// "a recording", "an ELF file" or the like; empty where the file is none, or cannot be read.
+// Returns the kind of a valuable file, such as "a recording" or "an ELF file"; empty: it is not
+// valuable, or cannot be read.
 std::string_view KindOfValuableFile(const std::string& path);
 
 }  // namespace flowback::cli

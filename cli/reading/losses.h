@@ -20,8 +20,8 @@ void WarnOfLosses(const LossTally& losses, const std::string& file);
 // threads count, which every command knows; lost time does not.
 int StatusOf(const LossTally& losses, bool strict);
 
-// Returns " in the files that were found" if code ran whose file is missing: what is in it has no
-// names. Else nothing.
+// Returns " in the files that were found" if code ran whose file is missing: functions in that file
+// have no names. Else nothing.
 std::string_view InFoundFiles(const LossTally& losses);
 
 }  // namespace flowback::cli

@@ -33,8 +33,8 @@ class OpenedRecording : public Session {
     return {work, bytes, bytes_done()};
   }
 
-  // Opens options().output, or `path` if that is not empty. The output is none of the files that
-  // are read, and gets no text once one of these has been cut.
+  // Opens options().output, or `path` if that is not empty. The output is none of the input files,
+  // and gets no more text once an input file has been cut.
   Result<Output> OpenOutput(const std::string& path = {}) const;
   // Opens the output that several inputs share, if no input has opened it yet. The output is none
   // of the files that this input reads. Errors: kUsage; kSystem.
@@ -48,7 +48,8 @@ class OpenedRecording : public Session {
   struct EndSteps {
     std::function<void()> keep_more = {};  // for later commands, as Session::Keep calls it
     std::function<void()> tell_how = {};   // what --verbose asks for
-    // Warns of what is odd about a result without an error. Errors: what makes it wrong usage.
+    // Warns about odd facts of a result without an error. Errors: kUsage if the result shows wrong
+    // usage.
     std::function<Status()> judge_result = {};
   };
   int End(const Status& status, const EndSteps& steps);

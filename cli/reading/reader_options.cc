@@ -134,7 +134,7 @@ bool Exists(const std::string& path) {
   return std::filesystem::exists(path, ignored);
 }
 
-// "hello@zz" where there is a hello and no hello@zz: what is wrong is the address.
+// "hello@zz", if hello exists and hello@zz does not: the address is wrong.
 Status CheckAddress(const std::string& text, const ImageSpec& image) {
   const size_t at = text.rfind('@');
   if (image.load_address || at == std::string::npos || Exists(text) || !Exists(text.substr(0, at)))

@@ -23,7 +23,7 @@ struct ReaderOptions : SessionOptions {
   bool json = false;
   bool strict = false;
   std::string time;          // which time to print; empty: all
-  ImageSearch given_search;  // `search` as the user gave it, without what is a bundle's
+  ImageSearch given_search;  // `search` as the user gave it, without a bundle's files
 };
 
 // The words as given, before they are understood; lives as long as the CLI::App.
@@ -41,8 +41,8 @@ Status Understand(const ReaderWords& words, ReaderOptions& options);
 // Keeps what the options select. Errors: kUsage when nothing is left.
 Status Select(const ReaderOptions& options, Threads& threads);
 
-// OpenRecording for a command: whatever keeps an input from being read is kUnreadable, also when
-// the operating system refused (exit status 8; 4 is about tracing).
+// OpenRecording for a command: any failure to read an input is kUnreadable, also if the operating
+// system refused (exit status 8; 4 is about tracing).
 Result<Recording> OpenInput(const ReaderOptions& options);
 
 }  // namespace flowback::cli

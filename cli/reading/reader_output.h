@@ -11,9 +11,9 @@
 
 namespace flowback::cli {
 
-// Whether the file at `path`, which messages call `name`, may be emptied: it is none of those that
-// are read, by whatever name, and, without --force, holds neither a recording nor an ELF file. A
-// file that is not there, or is empty, may. `code` may be null. Errors: kUsage.
+// Whether the file at `path`, which messages call `name`, may be emptied: it is none of the input
+// files, under any name, and, without --force, holds neither a recording nor an ELF file. A file
+// that is absent or empty may. `code` may be null. Errors: kUsage.
 Status CheckMayOverwrite(const std::string& path, const std::string& name,
                          const ReaderOptions& options, const Recording& recording,
                          const RecordingCode* code);

@@ -53,8 +53,8 @@ class ReadingJob {
   virtual void Keep() const {}
   // What --verbose asks for.
   virtual void TellHow() const {}
-  // Warns of what is odd about a result that came about without an error. Errors: kUsage if an
-  // option names what the recording does not have.
+  // Warns about odd facts of a result without an error. Errors: kUsage if an option names what the
+  // recording does not have.
   virtual Status JudgeResult() { return {}; }
 
   OpenedRecording opened_;

@@ -24,9 +24,9 @@ struct NamedSpike {
 bool NamesSpike(const std::string& word);
 
 // Finds the instance with that number, "1" or "spike:1". `option` is named in errors. REQUIRES: the
-// threads are chosen. Errors: kUsage for a word that is no number from 1 to that of the slow
-// instances, for one whose thread is not among the chosen ones, where the cache is not used, and as
-// LoadLastSpikes.
+// threads are chosen. Errors: kUsage if the word is no number from 1 to the number of slow
+// instances, if the instance's thread is not chosen, or if the cache is not used; and
+// LoadLastSpikes' errors.
 Result<NamedSpike> FindSpike(const std::string& option, const std::string& word,
                              const OpenedRecording& opened);
 

@@ -8,7 +8,7 @@ namespace flowback::cli {
 
 std::optional<DecodedCheck> CheckDecoded(const RecordSummary& summary,
                                          const RecordOptions& options) {
-  // Reading takes some 300 KB for each process: that of a whole build would fill the memory.
+  // Reading takes some 300 KB for each process: a whole build would fill the memory.
   constexpr size_t kMostThreads = 2000;
   if (summary.threads.size() > kMostThreads) return std::nullopt;
   const bool whole = !summary.failure && summary.overwritten_bytes == 0 && summary.files <= 1;

@@ -131,7 +131,8 @@ Result<std::string> ChooseEngine(const std::string& word, const RecordOptions& o
     const std::string engine = ChooseByEvents(options, suits_hardware, ReadThisHost());
     return engine.empty() ? ChooseAutomatically(options) : engine;
   }
-  // Whichever there is, and else the error that says what is missing.
+  // Returns the hardware engine that fits the machine; if the machine lacks it, its own error names
+  // what is missing.
   if (word == "hardware") {
     const HostFacts host = ReadThisHost();
     if (host.pt_type) return "pt";

@@ -88,7 +88,7 @@ Status Apply(std::string_view event, const Terms& terms, RecordOptions& options)
   if (terms.noretcomp) options.packets.return_compression = *terms.noretcomp == 0;
   if (terms.psb_period) options.packets.psb_period_bytes = 2048u << *terms.psb_period;
   if (terms.tsc) options.packets.timestamps = *terms.tsc != 0;
-  // An MTC says nothing where no TSC says of which time.
+  // An MTC gives no time without a TSC.
   if (!options.packets.timestamps) options.packets.mtc_shift.reset();
   return {};
 }

@@ -39,7 +39,7 @@ namespace flowback::cli {
 namespace {
 
 constexpr int kRecorderFailed = 125;
-constexpr uint32_t kUsualBranchDepth = 32;  // that of most processors
+constexpr uint32_t kUsualBranchDepth = 32;  // the depth of most processors
 
 struct RecordWords {
   std::string engine = "auto", clock, snapshot, buffers, cyc_threshold, psb_period, mtc_period,
@@ -56,7 +56,7 @@ struct RecordWords {
   bool compare = false;
   bool json = false;
   bool force = false;
-  bool regions = false;  // they are what is recorded
+  bool regions = false;  // only regions are recorded
 };
 
 Status UnderstandClockOptions(const RecordWords& words, RecordOptions& options) {

@@ -47,7 +47,7 @@ class RecordProgressLine {
   RecordProgressLine& operator=(const RecordProgressLine&) = delete;
 
   void Update(const RecordProgress& progress);
-  // For what is to stand on the terminal by itself: the next update draws again.
+  // Erases the line, so that other text can be printed: the next update draws it again.
   void Erase();
 
  private:

@@ -29,8 +29,8 @@ struct RecordComparisons {
 void TellJson(const RecordSummary& summary, const RecordOptions& options,
               const RecordComparisons& comparisons, int exit_status);
 
-// Prints the error and returns the exit status: that of the error; with a command, whose status it
-// would be, 126 or 127 when that can't be run, else 125. In JSON also the reason's number.
+// Prints the error and returns its exit status. With a command, whose own status may be any,
+// returns 126 or 127 if the command cannot be run, else 125. In JSON also the reason's number.
 int RecordFailure(const Error& error, bool has_command, bool json);
 
 }  // namespace flowback::cli

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Which gdb can show a recording: that of Debian knows the instruction sets of its own machine
-// only.
+// Chooses a gdb that can show a recording: Debian's gdb knows only its own machine's instruction
+// sets.
 #pragma once
 
 #include <string>

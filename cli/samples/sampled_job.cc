@@ -25,7 +25,7 @@ Error NotOfSamples(const std::string& what) {
 
 }  // namespace
 
-// A sample's time is perf's own, whatever the recording's clock is.
+// A sample's time is in perf's clock, even if the recording has another.
 Status SampledStackJob::Prepare() {
   if (NamesSpike(options_.at))
     return Fail(NotOfSamples(fmt::format("--at {} is a part of a whole flow", options_.at)));

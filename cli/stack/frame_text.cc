@@ -13,7 +13,8 @@ namespace flowback::cli {
 
 void AppendFrameText(const NamedFrame& named, const StackFrame& frame, bool innermost,
                      std::string& out) {
-  // An inlined call has no address of its own, but that of what goes on is the innermost one's.
+  // An inlined call has no address of its own: the address where the frame goes on belongs to the
+  // innermost call.
   if (innermost) {
     fmt::format_to(std::back_inserter(out), "0x{:016x} in ", frame.address);
   } else {

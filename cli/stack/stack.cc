@@ -30,9 +30,9 @@
 namespace flowback::cli {
 namespace {
 
-// If several threads share a stream, a player decodes each stay from the sync point before it: what
-// it estimates of times may differ by a tick from what the index does, and so could what is
-// printed. So such threads are played.
+// If several threads share a stream, a player decodes each stay from the sync point before it: its
+// estimates of times may differ by a tick from the index's, and the printed text, too. So such
+// threads are played.
 bool HasOwnStreams(const StreamOwner& owner) {
   return std::ranges::all_of(owner.pieces, IsWholeStream);
 }

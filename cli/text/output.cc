@@ -100,7 +100,7 @@ Result<Output> Output::Open(const std::string& path, const FileCheck& check) {
 }
 
 // With thousands of files the check may take as long as a good part of the text. Then it waits
-// until it is a small part, and what is not checked stays here meanwhile, at the cost of a copy.
+// until it is a small part; unchecked text stays here meanwhile, at the cost of a copy.
 bool Output::HasToWait(size_t more) {
   return check_ && buffer().size() + more < kMostHeld &&
          std::chrono::steady_clock::now() < next_check_;

@@ -65,7 +65,7 @@ std::optional<uint64_t> Size(std::string_view text) {
   return part && rest.empty() ? Whole(part->value) : std::nullopt;
 }
 
-// "1h30m" is a sum, of which each part has its unit; a number alone is seconds.
+// "1h30m" is a sum of parts, each with its unit; a number alone is in seconds.
 std::optional<uint64_t> Duration(std::string_view text) {
   double sum = 0;
   for (bool first = true; first || !text.empty(); first = false) {

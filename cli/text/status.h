@@ -27,7 +27,7 @@ int StatusOf(ErrorCode code);
 
 // Writes `flowback: [FILE: ]message (offset N)` and `  try: remedy` to stderr; returns StatusOf.
 // `file` is left out when the message names it already or it is empty. Message and remedy are a
-// line each, whatever they name.
+// line each, even if a name in them has newlines.
 int Report(const Error& error, std::string_view file = {});
 
 // One line on stderr, `flowback: text`, that does not end the work, and `  try: remedy` for each of

@@ -22,7 +22,7 @@ struct Judgement {
   LossCause cause{};  // kContradicts: why
 };
 
-// Whether the instruction at the record's source did not execute, whatever it is.
+// Whether the instruction at the record's source, of any kind, did not execute.
 bool IsAsynchronous(const BranchRecord& record);
 // REQUIRES: `line` leads to the record's source.
 Judgement Judge(const BranchRecord& record, const flow::BlockGraph& graph,

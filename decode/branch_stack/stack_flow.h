@@ -65,7 +65,7 @@ class StackFlow final : public FlowReader {
     bool passed = false;   // `ip` is a branch that was not taken: control went on behind it
   };
 
-  // The last certain place, of whatever stack.
+  // The last certain place, in any stack.
   struct Last {
     bool known = false;
     uint64_t to = 0;

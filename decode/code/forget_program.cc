@@ -62,8 +62,8 @@ class RecordsByProcess {
   std::map<int32_t, ProcessRecords> processes_;
 };
 
-// A child has the code that its parent had, so what is not known of a parent is not known of its
-// children either. The result is sorted by pid, then by time.
+// A child has its parent's code, so if the parent's program is unknown, its children's is, too. The
+// result is sorted by pid, then by time.
 std::map<int32_t, std::vector<LostProgram>> WithChildren(const std::vector<LostProgram>& lost,
                                                          const RecordsByProcess& records) {
   const auto later = [](const LostProgram& a, const LostProgram& b) {

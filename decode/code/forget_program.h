@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The code of processes of which it is not known with which program they ran on.
+// The code of processes whose program is unknown from some time on.
 #pragma once
 
 #include <cstdint>

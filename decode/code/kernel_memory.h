@@ -28,7 +28,8 @@ class KernelMemory {
   // Where its symbol _stext lies, from the same note; 0: unknown.
   uint64_t text() const { return core_.kernel_text; }
 
-  // A part of the memory, as a file of its own: `bytes` from `offset` on are what is at `address`.
+  // A part of the memory, as a file of its own: `bytes` from `offset` on are the memory at
+  // `address`.
   struct Part {
     uint64_t address = 0;
     uint64_t size = 0;

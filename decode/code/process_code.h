@@ -60,7 +60,7 @@ class ProcessCode {
   std::shared_ptr<const AddressSpace> given_;
   uint64_t trace_start_;
   AddressSpace space_;                // of the epoch under construction
-  AddressSpace recorded_;             // the same without what is given
+  AddressSpace recorded_;             // the same without given code
   AddressSpace text_;                 // of files alone
   uint64_t epoch_time_ = 0;           // when that epoch began
   bool began_lost_ = false;           // records had been lost then

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
 // From a recording's sideband to each process's code:
 //   1. the user's files (--section, --image, --core) are opened, and must be right;
-//   2. each executable mapping's file is looked for and checked; what is not found has a status;
-//   3. the records are replayed in time order into one ProcessCode per process, and core dumps say
-//      what no file could;
-//   4. the kernel's code is added to each;
-//   5. each stream gets the process that wrote it.
+//   2. each executable mapping's file is looked for and checked; a file not found gets a status; 3.
+//   the records are replayed in time order into one ProcessCode per process, and core dumps give
+//   the code that no file has; 4. the kernel's code is added to each; 5. each stream gets the
+//   process that wrote it.
 #include "flowback/decode/recording_code.h"
 
 #include <algorithm>

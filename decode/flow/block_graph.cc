@@ -255,8 +255,8 @@ BlockGraph::Round BlockGraph::RoundFrom(uint32_t id) {
 bool BlockGraph::Terminates(uint32_t id) {
   const uint32_t first = id;
   const std::optional<unsigned> distance = DistanceToPacket(first);
-  // Now it is known of the nodes passed on the way, too. Where no packet was found, of the first
-  // half of them: those are too far from one, whatever comes.
+  // Now it is known for the nodes passed on the way, too. If no packet was found, it is known for
+  // the first half of them: they are too far from a packet in any case.
   for (unsigned left = distance.value_or(2 * kMaxWalk); distance || left > kMaxWalk; --left) {
     Node& node = nodes_[id];
     if (node.terminates || node.distance == Node::kEndless) break;

@@ -57,10 +57,10 @@ class CodeView {
   bool Advance(uint64_t time, uint64_t instructions, bool programs = true);
   // Returns when the next program begins, in nanoseconds; empty: the records have none.
   std::optional<uint64_t> NextProgram();
-  // Where nothing is mapped at `address` now, but will be in the next epoch: moves on to that. The
-  // time that is known from the trace lags behind the kernel's by the distance between two timing
-  // packets. It does not move on where it is known what is missing there now, nor where records
-  // were lost: another program may have that address later.
+  // Moves on to the next epoch if that maps `address`, which is unmapped now. The trace's time lags
+  // behind the kernel's by the distance between two timing packets. Does not move on if the current
+  // epoch explains what is missing there, or if records were lost: another program may have that
+  // address later.
   bool AdvanceFor(uint64_t address);
 
  private:

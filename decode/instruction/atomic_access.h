@@ -8,7 +8,7 @@
 
 namespace flowback {
 
-// `code` is that of one instruction. On x86: instructions with a LOCK prefix, and XCHG with memory.
+// `code` has one instruction. On x86: instructions with a LOCK prefix, and XCHG with memory.
 inline bool IsAtomicAccess(Bytes code, CodeMode mode) {
   constexpr uint8_t kLock = 0xf0;
   constexpr uint8_t kXchg = 0x86;   // and 0x87

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Length and class of one instruction, whatever its instruction set. All are thread-safe.
+// Length and class of one instruction of any instruction set. All are thread-safe.
 #pragma once
 
 #include "flowback/base/bytes.h"

@@ -27,13 +27,13 @@ struct MemoryAddress {
 enum class Operation : uint8_t {
   kOther,
   kConstant,  // to <- constant
-  kCopy,      // to <- from, whatever is done to its upper bits
+  kCopy,      // to <- from; its upper bits may change
   kAddress,   // to <- the address of `memory`
-  kLoad,      // to <- what is in `memory`
+  kLoad,      // to <- the word in `memory`
   kAdd,       // to <- to + from
   kMask,      // to <- the bits of `from` that are in `constant`, which is 2^n - 1
   kCompare,   // from with constant; where there is a `to`, that gets the difference
-  kJump,      // to `from`, or where it is kNoRegister to what is in `memory`
+  kJump,      // to `from`; if it is kNoRegister, to the word in `memory`
 };
 
 struct Computation {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Instructions as text, whatever their instruction set.
+// Prints instructions of any instruction set as text.
 #pragma once
 
 #include <cstdint>

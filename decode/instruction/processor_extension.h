@@ -17,8 +17,8 @@ struct ProcessorExtension {
   const char* cpu_flag;  // as /proc/cpuinfo has it
 };
 
-// The extension that a 64-bit instruction belongs to, of those that QEMU 7.2's best processor
-// (`-cpu max`) lacks; nothing for all others. `code` is that of one instruction.
+// Returns the extension that a 64-bit instruction belongs to, if QEMU 7.2's best processor (`-cpu
+// max`) lacks it; else nothing. `code` has one instruction.
 inline std::optional<ProcessorExtension> ExtensionBeyondQemu(Bytes code, CodeMode mode) {
   if (mode != CodeMode::kX86_64) return std::nullopt;
   const Bytes rest = x86::BehindPrefixes(code, true);

@@ -13,7 +13,8 @@
 // whose end is recorded does not run afterwards. The first record of a CPU is no such case: whoever
 // goes out ran there when the recording began.
 //
-// A thread runs on one CPU at a time. Where two have it, what is not proved by both ends is wrong.
+// A thread runs on one CPU at a time. If two CPUs have it, a stay that is not proved at both ends
+// is wrong.
 #include "decode/schedule/stays.h"
 
 #include <algorithm>

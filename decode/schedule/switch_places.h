@@ -22,7 +22,7 @@ struct SwitchPlace {
 
 // The places of a number of stays. A CPU may have many stays and many buffers with little trace in
 // each; then most stays have the same place as the stay before. So runs of stays with one place are
-// kept, of which there are no more than a few for each pause.
+// kept, only a few for each pause.
 class SwitchPlaces {
  public:
   // A half-open range of consecutive stays.

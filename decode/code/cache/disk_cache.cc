@@ -169,8 +169,8 @@ std::unique_ptr<const CachedBytes> DiskCache::Load(const std::string& name) cons
   if (*fd < 0 || fstat(*fd, &info) != 0) return nullptr;
   if (!S_ISREG(info.st_mode)) Refuse(path, "it is no regular file");
   if (!S_ISREG(info.st_mode) || !Accept(path, info)) return nullptr;
-  // Read before the file is mapped: whatever its size has become, no more than what was written,
-  // and may be written, is looked at.
+  // Reads the header before the file is mapped: a file whose size is not the written one, or
+  // exceeds the limit, is not mapped.
   Header header;
   if (pread(*fd, &header, sizeof header, 0) != sizeof header || !header.IsOf(name, version_) ||
       header.size > settings_.most_bytes / 2 ||

@@ -3,11 +3,11 @@
 //
 // A file counts only where it is whole (a checksum over all of it), of this version, the right one
 // by name, and the user's own; else it is as if it were absent, and written again. Its content is
-// not made a second time to compare: that is the work it saves. So whoever can write as the user
-// can write what the user then reads, and the folder and its files must be the user's own, with
-// nobody else allowed to write: what is not is refused, and Refusal says why. Files are never
-// changed in place: a new one takes the old one's name when it is complete. So any number of
-// processes may use the folder without locks; of two that write the same file, the later one wins.
+// not made a second time to compare: that is the work it saves. The content is trusted, so the
+// folder and its files must be the user's own, and no other user may write to them: others are
+// refused, and Refusal says why. Files are never changed in place: a new one takes the old one's
+// name when it is complete. So any number of processes may use the folder without locks; if two
+// write the same file, the later one wins.
 #pragma once
 
 #include <sys/stat.h>

@@ -65,7 +65,7 @@ struct StaticBlock {
     kBranch,      // the last instruction may transfer control
     kSpecial,     // the last instruction binds packets: PTWRITE, MOV to CR3, VMPTRLD
     kLimit,       // kMaxInstructions reached
-    kSectionEnd,  // the next instruction may go on in what is mapped behind this section
+    kSectionEnd,  // the next instruction may go on behind this section
     kBad,         // the next bytes are no instruction
   };
 

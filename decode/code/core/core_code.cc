@@ -67,7 +67,7 @@ int32_t ProcessOfThread(const Recording& recording, int32_t tid) {
   return -1;
 }
 
-// The processes of which a stream or an ITRACE_START record says that they were traced. Messages
+// Returns the processes that were traced, as a stream or an ITRACE_START record shows. Messages
 // name these only, as a recording may name every process of the machine.
 std::set<int32_t> TracedProcesses(const Recording& recording) {
   std::set<int32_t> traced;

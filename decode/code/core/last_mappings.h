@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Which record of a process mapped what is there at the end of the recording: a core dump holds
-// the bytes of those mappings alone.
+// Finds the records whose mappings a process still has at the end of the recording: a core dump
+// holds the bytes of those mappings alone.
 #pragma once
 
 #include <cstddef>

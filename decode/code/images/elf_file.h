@@ -34,7 +34,7 @@ struct ElfFile {
   std::vector<ElfSegment> code;
   // Past the file's end although a program header promises code there; 0: nothing is missing.
   uint64_t promised_end = 0;
-  bool only_debug_info = false;  // a file made by `objcopy --only-keep-debug` and the like
+  bool only_debug_info = false;  // a debug file, as `objcopy --only-keep-debug` makes it
 
   // The mode of its code. Empty: its instruction set is not supported.
   std::optional<CodeMode> code_mode() const;

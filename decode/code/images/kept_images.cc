@@ -57,8 +57,8 @@ std::optional<BuildId> BuildIdIn(std::string_view text) {
   return build_id;
 }
 
-// An index may come from anywhere, so a name in it counts only where it is that of a file in the
-// folder itself.
+// An index may come from anywhere, so a name in it counts only if it names a file in the folder
+// itself.
 bool IsName(std::string_view name) {
   return !name.empty() && name.size() <= kLongestName && name[0] != '.' &&
          name.find('/') == std::string_view::npos;

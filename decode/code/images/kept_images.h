@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The files that a recorder kept beside its recording: what ran, whatever has become of it since.
+// The files that a recorder kept beside its recording: the code as it ran, even if the originals
+// have changed.
 //
 // RECORDING.images/ holds them, each under a name of its own, and an index, one line for each fact,
 // its words separated by spaces:
@@ -87,8 +88,8 @@ class KeptImages {
   // Nothing where there is no index beside the recording. Lines that can't be understood, as a
   // later version may write, are passed over; of a huge index the beginning is read.
   static KeptImages Of(const std::string& recording);
-  // Finds the images of an open recording: also where its path is that of a bundle, beside the file
-  // or the folder that it was read from.
+  // Finds the images of an open recording: also if its path names a bundle, beside the file or the
+  // folder that it was read from.
   static KeptImages Of(const Recording& recording);
 
   // The file that the mapping was; null: none. Its content is not looked at.

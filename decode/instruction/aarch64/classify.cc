@@ -132,7 +132,7 @@ bool ClassifyAnyForm(Bytes code, CodeMode mode, Instruction& out, bool* needed_l
   return IsInstructionToLlvm(code).value_or(true);
 }
 
-// Nothing but LLVM, on which what is kept does not depend.
+// Uses no library but LLVM, and stored results do not depend on it.
 uint64_t ClassifierLibraryVersion() { return 0; }
 
 }  // namespace flowback::aarch64

@@ -152,7 +152,7 @@ void SetConstant(uint32_t word, Computation& result) {
   result.constant = uint64_t{Field(word, 20, 5)} << (16 * Field(word, 22, 21));
 }
 
-// SXTB, UXTH, SXTW and the like copy; UBFX takes bits from the middle.
+// SXTB, UXTH, SXTW and other extensions copy; UBFX takes bits from the middle.
 void SetBits(uint32_t word, Computation& result) {
   const uint32_t opc = Field(word, 30, 29);
   const uint32_t lowest = Field(word, 21, 16);
@@ -199,7 +199,7 @@ void SetCopy(uint32_t word, Computation& result) {
   result.operation = result.from == kNoRegister ? Operation::kConstant : Operation::kCopy;
 }
 
-// ADD of two registers, of which the second may be shifted to the left, or extended before.
+// ADD of two registers; the second may be shifted to the left, or extended before.
 void SetSum(uint32_t word, Computation& result) {
   if (Field(word, 30, 29) != 0 || WidthOf(word) != 64) return;
   MemoryAddress sum{.base = First(word), .index = Second(word)};

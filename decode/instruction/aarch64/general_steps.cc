@@ -73,7 +73,7 @@ bool AArch64StepMaker::MakeOfOne() {
   return true;
 }
 
-// MADD, MSUB, and those that multiply 32 bits to 64; with the zero register MUL and the like.
+// MADD, MSUB, and those that multiply 32 bits to 64; with the zero register, MUL and related ones.
 void AArch64StepMaker::MakeMultiply() {
   const uint32_t kind = Field(word_, 23, 21);
   const bool is_long = kind == 0b001 || kind == 0b101;

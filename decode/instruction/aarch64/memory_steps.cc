@@ -83,8 +83,8 @@ bool AArch64StepMaker::MakeExclusive() {
   return true;
 }
 
-// The flags stay as they are: whoever wants to know compares what was loaded. Pairs of registers
-// are compared as one value, of which the lower half is followed.
+// The flags stay as they are: code that needs the result compares the loaded value. Pairs of
+// registers are compared as one value; only its lower half is followed.
 void AArch64StepMaker::MakeCompareAndSwap(unsigned bits, uint32_t number) {
   const bool pair = bits == 128 || (!Bit(word_, 23) && bits == 64);
   const unsigned part = pair ? bits / 2 : bits;
@@ -143,7 +143,7 @@ bool AArch64StepMaker::MakePair() {
   const bool afterwards = changes_base && !Bit(word_, 24);
   StepAddress address = Base();
   const StepOperand base = address.base;
-  // The base may be among what is loaded.
+  // The base may be among the loaded registers.
   if (changes_base || loads) address.base = Compute(StepOperation::kCopy, 64, base);
   if (changes_base) {
     ComputeTo(base, StepOperation::kAdd, 64, base, ConstantOperand(distance));
@@ -196,7 +196,7 @@ bool AArch64StepMaker::MakeOne() {
   return true;
 }
 
-// LDADD, LDCLR, LDEOR, LDSET, SWP and the like; LDAPR is a load.
+// LDADD, LDCLR, LDEOR, LDSET, SWP and their variants; LDAPR is a load.
 void AArch64StepMaker::MakeAtomic(unsigned bits) {
   const uint32_t operation = Field(word_, 15, 12);
   if (operation == 0b1100) return Transfer(Base(), bits, Field(word_, 4, 0), true);

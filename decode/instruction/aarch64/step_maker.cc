@@ -419,7 +419,7 @@ bool AArch64StepMaker::Make() {
       MakeVector();
       return true;
     default:
-      return false;  // SVE, SME, and what is not defined
+      return false;  // SVE, SME, and undefined encodings
   }
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// An instruction of AArch64: a word of 32 bits, little-endian in memory whatever the data is.
+// An instruction of AArch64: a word of 32 bits, little-endian in memory even if data is not.
 #pragma once
 
 #include <cstdint>

@@ -83,7 +83,7 @@ bool IsReservedUnderRex2(const OpcodeParts& parts) {
 }
 
 // The opcode behind the prefixes of a 64-bit instruction, as far as it is a legacy one.
-// False: VEX, EVEX or the like, none of which transfers control.
+// False: a VEX, EVEX or similar encoding, which never transfers control.
 bool ReadOpcode(Bytes code, OpcodeParts& parts, bool& rex2) {
   size_t at = 0;
   while (at < code.size() && IsLegacyPrefix(code[at])) AddPrefix(code[at++], parts);

@@ -94,7 +94,7 @@ constexpr FormTable kOneByteForms = [] {
 constexpr FormTable kTwoByteForms = [] {
   FormTable table{};
   Fill(table, {
-                  {0x10, 0x11, {kModrm, kAll}},   // MOVUPS and the like
+                  {0x10, 0x11, {kModrm, kAll}},   // MOVUPS and related moves
                   {0x14, 0x15, {kModrm, kBoth}},  // UNPCK
                   {0x1f, 0x1f, {kModrm, kBoth}},  // NOP
                   {0x28, 0x29, {kModrm, kBoth}},  // MOVAPS
@@ -127,7 +127,7 @@ constexpr FormTable kTwoByteForms = [] {
                   {0xb0, 0xb1, {kModrm, kBoth}},                // CMPXCHG
                   {0xb3, 0xb3, {kModrm, kBoth}},                // BTR
                   {0xb6, 0xb7, {kModrm, kBoth}},                // MOVZX
-                  {0xba, 0xba, {kModrm | kImm8, kBoth, 0xf0}},  // BT and the like
+                  {0xba, 0xba, {kModrm | kImm8, kBoth, 0xf0}},  // BT, BTS, BTR, BTC
                   {0xbb, 0xbb, {kModrm, kBoth}},                // BTC
                   {0xbc, 0xbd, {kModrm, kBoth | kF3}},          // BSF, BSR, TZCNT, LZCNT
                   {0xbe, 0xbf, {kModrm, kBoth}},                // MOVSX

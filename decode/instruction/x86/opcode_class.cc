@@ -6,7 +6,8 @@
 //  * INTO. It transfers control only with OF set, and then a FUP with its own address comes first,
 //    as with every software interrupt. Asking for a packet at each INTO would lose the flow at
 //    the common one that does nothing.
-//  * VMCALL, VMFUNC and whatever else exits to a hypervisor: a VM exit is asynchronous, with a FUP.
+//  * VMCALL, VMFUNC and other instructions that exit to a hypervisor: a VM exit is asynchronous,
+//  with a FUP.
 //  * XBEGIN, XEND, XABORT: MODE.TSX and, for an abort, a FUP with the target in a TIP.
 //  * UD0, UD1, UD2 never complete; ENCLU's enclave transfers come with a FUP.
 #include "decode/instruction/x86/opcode_class.h"

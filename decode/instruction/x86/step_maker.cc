@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Operands, memory, transfers of control, and what is not known better.
+// Operands, memory, transfers of control, and instructions without steps of their own.
 #include "decode/instruction/x86/step_maker.h"
 
 #include "decode/instruction/x86/machine_modes.h"

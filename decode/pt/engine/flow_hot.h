@@ -8,8 +8,8 @@
 namespace flowback::pt {
 
 // Takes the packets that make up most of a trace, as long as nothing is pending. The loops work on
-// copies of the position and the sums, so that these stay in registers, and stop at whatever needs
-// more thought. Where RunMemoised does most of the work, only the last few bytes are left to
+// copies of the position and the sums, so that these stay in registers, and stop at any packet that
+// needs more work. Where RunMemoised does most of the work, only the last few bytes are left to
 // RunHot.
 template <FlowSink Sink>
 void FlowEngine<Sink>::FastPackets() {

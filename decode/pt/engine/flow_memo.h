@@ -81,8 +81,8 @@ struct FlowEngine<Sink>::PathRun {
   }
 };
 
-// Only what is usual is done here, on copies of the state that stay in registers. For all else the
-// copies are put back (`put`), and made anew behind it (`fetch`).
+// Handles only the usual packets, on copies of the state that stay in registers. For other packets
+// the copies are put back (`put`), and made anew afterwards (`fetch`).
 template <FlowSink Sink>
 template <bool kOverCyc>
 typename FlowEngine<Sink>::HotStop FlowEngine<Sink>::RunMemoised() {
@@ -325,8 +325,8 @@ bool FlowEngine<Sink>::RunAlone(PathMemo& memo) {
   return true;
 }
 
-// Takes packets whose path is not in the tables yet: it is learned first. Where the memo has no
-// path for them, this says what is to be walked instead.
+// Takes packets whose path is not in the tables yet: it is learned first. If the memo has no path
+// for them, returns what to walk instead.
 template <FlowSink Sink>
 [[gnu::noinline]] std::optional<typename FlowEngine<Sink>::HotStop> FlowEngine<Sink>::RunUnusual(
     PathMemo& memo) {
@@ -415,8 +415,7 @@ std::optional<typename FlowEngine<Sink>::HotStop> FlowEngine<Sink>::RunLongTnts(
   return std::nullopt;
 }
 
-// Takes what is left of a packet, the last `left` of `bits`: as many outcomes at a time as there is
-// a path for.
+// Takes the rest of a packet, the last `left` of `bits`: as many outcomes at a time as have a path.
 template <FlowSink Sink>
 std::optional<typename FlowEngine<Sink>::HotStop> FlowEngine<Sink>::RunOutcomes(PathMemo& memo,
                                                                                 uint64_t bits,

@@ -170,7 +170,7 @@ bool FlowEngine<Sink>::On(const ModeTsx& packet) {
   return true;
 }
 
-// What the packet says as an event, whatever may be behind it.
+// Reports the packet as an event, whatever packet follows.
 template <FlowSink Sink>
 template <class P>
 void FlowEngine<Sink>::Announce(const P& packet) {

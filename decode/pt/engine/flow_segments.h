@@ -6,7 +6,7 @@
 // may say otherwise (an overflow that goes on, a mode that the PSB+ does not repeat, a
 // contradiction). When the segment before has ended, its state is compared with the guess, in
 // everything that can change what comes; if they differ, the segment is decoded again from the true
-// state. The result is that of decoding in one go, whatever the segments are.
+// state. So the result equals decoding in one go, for any segments.
 #pragma once
 
 #include "decode/pt/engine/flow_engine.h"
@@ -46,7 +46,7 @@ void FlowEngine<Sink>::Restore(const Carry& carry) {
   counted_.retired += sink_.retired();
 }
 
-// As RunTo, but no packet behind the one at `stop` is taken, whatever the memos know.
+// As RunTo, but never takes a packet behind the one at `stop`, even if the memos know more.
 template <FlowSink Sink>
 void FlowEngine<Sink>::RunJustTo(size_t stop) {
   if constexpr (!Sink::kKeepsUses) memo_ = nullptr;  // other engines have used the memos since

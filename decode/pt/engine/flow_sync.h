@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // FlowEngine, part 4: sync points, and losing and regaining the flow.
 //
-// Every byte is accounted for once. A loss begins where the packet begins that can't be right, and
-// ends where the packet begins that gives the full state again; that may be the same packet, and
-// the loss then has no bytes, only a break in the flow. So it is, too, where that is a PSB that
-// begins before: inside a packet that damage made, of which the bytes before the PSB count.
+// Every byte is accounted for once. A loss begins with the packet that cannot be right, and ends
+// where the packet begins that gives the full state again. That may be the same packet: then the
+// loss has no bytes, only a break in the flow. That is also so if a PSB gives the state that begins
+// inside a packet made by damage; the false packet's bytes before the PSB count.
 // docs/explanation/resync.md says which packets end a loss, and what is known of the state then.
 #pragma once
 
@@ -210,10 +210,10 @@ inline bool PacketsAreSound(LossCause cause) {
          cause == LossCause::kOverflow;
 }
 
-// failure_ says what is wrong with the packet that was just taken.
+// Handles an error in the packet just taken, which failure_ describes.
 template <FlowSink Sink>
 void FlowEngine<Sink>::Failed() {
-  // A BIP looks like a TNT: what is wrong may be that the group of PEBS packets has ended.
+  // A BIP looks like a TNT: the error may be that the group of PEBS packets has ended.
   const bool ambiguous = pebs_.item_bytes != 0 && !PacketsAreSound(failure_.cause);
   if (input_.resync == Resync::kSyncPoint || ambiguous)
     return LoseAt(Offset(packet_), failure_.cause, std::move(failure_.detail));
@@ -454,8 +454,8 @@ bool FlowEngine<Sink>::AgreesWithFlow(const Header& header) {
 
 // Whether the FUP in PSB+ speaks of tracing that only begins at a TIP.PGE behind it. The erratum
 // BDM70 is one reason: the PSB+ stands inside the compound that turns tracing on. Virtual machines
-// are another: what switches the trace between host and guest writes such a PSB+ while tracing is
-// off. Tracing begins where the TIP.PGE says, whatever the PSB+ said.
+// are another: switching the trace between host and guest writes such a PSB+ while tracing is off.
+// Tracing begins where the TIP.PGE says, not where the PSB+ said.
 template <FlowSink Sink>
 bool FlowEngine<Sink>::StartsBeforeEnable(const Header& header) {
   return header.ip && !header.overflow && ahead_.FollowedByEnable(From(pos_));

@@ -68,7 +68,7 @@ void ImageReader::Use(size_t epoch) {
 }
 
 // The trace's clock may lag behind the kernel's: code that is mapped a moment later counts as
-// mapped when it runs. Not where it is known what is missing there now.
+// mapped when it runs. That is not so if the current space explains what is missing there.
 const CodeMapping* ImageReader::Find(uint64_t ip) {
   if (space_ == nullptr) return nullptr;
   if (const CodeMapping* mapping = space_->Find(ip)) return mapping;

@@ -4,7 +4,7 @@
 namespace flowback::libipt {
 namespace {
 
-// Bounds on what is kept back; a run of either length is unusual.
+// Bounds on the flow kept back; a run of either length is unusual.
 constexpr size_t kMaxRun = 4096;
 constexpr size_t kMaxWaiting = 1024;
 

@@ -9,7 +9,7 @@
 namespace flowback {
 
 // Slow and independent: its purpose is to be compared with. After an error it always goes on at the
-// next PSB, whatever DecodeInput::resync says. Packets that its libipt does not know are losses.
+// next PSB and ignores DecodeInput::resync. Packets that its libipt does not know are losses.
 std::unique_ptr<Decoder> MakeLibiptDecoder();
 
 }  // namespace flowback

@@ -3,12 +3,12 @@
 //
 // A stream is first divided at the gaps its recorder reported. In each part the packets from a PSB
 // on are read once for readability, up to the first that libipt does not know: walking only over
-// whole, known packets keeps damage from eating good packets before it (see walk.h). Whatever ends
-// a walk early, the next one starts at the next PSB, and the bytes between are a loss.
+// whole, known packets keeps damage from eating good packets before it (see walk.h). If a walk ends
+// early, the next one starts at the next PSB, and the bytes between are a loss.
 //
 // Keeping the place where it stands. libipt's decoder can't be copied. But the same walk over the
-// same bytes and code takes the same steps. So what is kept is the value of all that is ours where
-// the walk began, and how many rounds it has made; returning there means to go through them again,
+// same bytes and code takes the same steps. So the decoder keeps a copy of its own state from where
+// the walk began, and the number of rounds since; returning there means to go through them again,
 // in silence. To a place further on in the walk at hand only the rounds between are gone through.
 //
 //   loss | walk ............... | loss | walk ...................... | loss

@@ -15,9 +15,9 @@ class MemoCache {
   // Keeps at most `most` memos.
   explicit MemoCache(size_t most = 8) : most_(most) {}
 
-  // The memo of one graph's walks. Traces with and without compressed returns need memos of their
-  // own. A memo is big, and there may be thousands of processes, so only the few that were used
-  // last are kept: what is returned is valid until the next call.
+  // Returns the memo of one graph's walks. Traces with and without compressed returns need memos of
+  // their own. A memo is big, and there may be thousands of processes, so only the few used last
+  // are kept: the result is valid until the next call.
   PathMemo& Of(BlockGraph& graph, bool compressed_returns,
                MemoContent content = MemoContent::kUses);
   // No memo knows of a judge any more (PathMemo::FollowCalls). REQUIRES: the uses are counted.

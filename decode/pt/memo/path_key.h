@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// By what a path is found in the memo of walks, and what is found there: see path_memo.h.
+// Keys of paths in the memo of walks, and the answers stored for them: see path_memo.h.
 //
 // A path's key is the node where it begins and the packets that it takes. There are two kinds of
-// packets: a TIP, a short TNT or both (TipTnt), and two short TNTs of which the first is full
-// (TntPair). Each kind has a table, and in both tables the slots have 32 bytes, with a key in whose
-// lower bits the answer lies: what is known of such packets there. One comparison, key ^ slot,
-// gives the answer alone where the slot is the key's, and a number too big for a path where not.
+// packets: a TIP, a short TNT or both (TipTnt), and two short TNTs, the first of them full
+// (TntPair). Each kind has a table, and in both tables the slots have 32 bytes, with a key whose
+// lower bits hold the answer for such packets. One comparison, key ^ slot, gives the answer alone
+// if the slot is the key's, else a number too big for a path.
 //
 //            63                 32 31             16 15              0
 //   TipTnt   |       seed         |     answer      |  effect's number |   beside it: the packets
@@ -70,7 +70,7 @@ class Answer {
   }
   // It depends on the newest call on the return stack that is no part of the key yet.
   static constexpr Answer LookBehindCall() { return Answer(kNone + 1); }
-  // The packets contradict the code, or lead too far: there is no path, whatever the stack holds.
+  // The packets contradict the code, or lead too far: no path exists for any stack.
   static constexpr Answer Never() { return Answer(kNone + 2); }
 
   constexpr bool is_path() const { return bits_ - 1 < kNone - 1; }

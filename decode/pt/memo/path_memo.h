@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // The memo of walks: what a run of branch outcomes leads to from a node of the block graph.
 //
-// A path is the walk that a few packets prove: a short TNT, two of which the first is full, a TIP,
-// or a TIP and the TNT behind it. (A long TNT is cut into such.) The same paths come again and
-// again, so each is walked once and kept with its digest and counts; the next time one look-up
-// takes the place of the walk.
+// A path is the walk that a few packets prove: a short TNT, two with the first one full, a TIP, or
+// a TIP and the TNT behind it. (A long TNT is cut into such.) The same paths come again and again,
+// so each is walked once and kept with its digest and counts; the next time one look-up takes the
+// place of the walk.
 //
 //   key (node, packets)   ->   next node, instructions, digest, effect; how often used
 //
@@ -107,7 +107,7 @@ class PathTable {
   // Keeps what each path does to the call stack, too, where that is not kept in the path.
   void KeepCalls() { calls_.resize(kSize); }
 
-  // The slot of such a key, whatever is in it.
+  // Returns the slot of such a key, which may hold another path.
   Path<Packets>& At(const PathKey<Packets>& key) {
     const size_t offset = key.place() & (kSize - 1) * sizeof(Path<Packets>);
     return *reinterpret_cast<Path<Packets>*>(reinterpret_cast<uint8_t*>(paths_) + offset);

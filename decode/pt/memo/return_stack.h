@@ -68,7 +68,7 @@ class ReturnStack {
     if (size_ < kDepth) ++size_;
     StayInside();
   }
-  // A call of which only where it returns to is known.
+  // Pushes a call whose return address alone is known.
   void PushAddress(uint64_t address) {
     Push(0);
     addresses_[top_] = address;

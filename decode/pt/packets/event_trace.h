@@ -7,7 +7,7 @@
 
 namespace flowback::pt {
 
-// An interrupt, exception, IRET, SMI, VM transition and the like.
+// An interrupt, exception, IRET, SMI, VM transition or similar event.
 struct Cfe {
   static constexpr std::string_view kName = "CFE";
   static constexpr Opcode kOpcode{.page = Page::kExtended, .value = 0x13};

@@ -13,8 +13,8 @@
 
 namespace flowback::pt {
 
-// Reads the packet at the start of `at`, whatever follows it; never looks past at.end(). Returns
-// its size. On an error `out` holds nothing of use and `pebs` is as before.
+// Reads the packet at the start of `at`, ignores the bytes behind it, and never looks past
+// at.end(). Returns its size. On an error `out` holds nothing of use and `pebs` is as before.
 ReadResult ReadAnyPacket(Bytes at, PebsState& pebs, Packet& out);
 
 // The same, with the packet kinds that make up most of a trace read in place.

@@ -29,7 +29,7 @@ struct PendingTnt {
   unsigned count = 0;
 };
 
-// Not thread-safe. Pending TNT bits stand before whatever is written next, except time packets.
+// Not thread-safe. Pending TNT bits stand before the next packet, except time packets.
 class PacketWriter {
  public:
   explicit PacketWriter(PacketWriterOptions options = {}) : options_(options) {}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Hands on the flow in batches. The engine's hot loop adds the steps of whole paths to the stretch
-// at hand; whatever else happens ends that.
+// Hands on the flow in batches. The engine's hot loop adds the steps of whole paths to the current
+// stretch; anything else ends the stretch.
 #pragma once
 
 #include <algorithm>

@@ -97,7 +97,7 @@ class SinkDefaults {
 
   // ---- the flow, in program order ----
 
-  // Every sink has these; the engine calls them for what is not taken by paths:
+  // Every sink has these; the engine calls them for flow outside of paths:
   //   void Block(BlockGraph&, uint32_t id, const Node&, BlockExit, uint64_t next, const Moment&)
   //     the whole block `id` was executed, and left in that way for address `next`
   //   void Part(BlockGraph&, uint32_t id, unsigned count, const Moment&)

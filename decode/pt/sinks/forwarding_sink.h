@@ -3,9 +3,9 @@
 // TimeEstimator that stands before one.
 //
 // A sink holds flow back that it has not handed on yet: steps of a batch, instructions that are
-// only counted. Whatever else happens has its place behind that flow, so it goes on first: the sink
-// has TellFlow. A TimeEstimator also hears what matters to times: marks of the clock, and how
-// packets end.
+// only counted. Any other element lies behind that flow, so the flow is handed on first, by
+// TellFlow. A TimeEstimator also gets the facts about times: marks of the clock, and how packets
+// end.
 #pragma once
 
 #include <type_traits>

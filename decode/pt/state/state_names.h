@@ -32,7 +32,7 @@ class StateNames {
   // A place in the stream, or its end.
   std::optional<Name> Of(const uint8_t* place) const;
   std::optional<Name> Of(const flow::BlockGraph* graph) const;
-  // What AddressSpace::SectionOrReason gives for `address`: its name is that of a space.
+  // Names the result of AddressSpace::SectionOrReason for `address` by its space.
   std::optional<Name> Of(const std::shared_ptr<const CodeSection>& code, uint64_t address) const;
 
   // The way back. False: there is no such name.

@@ -136,7 +136,7 @@ void Parts(T& of, Use use) {
   auto& [open, stay] = of;
   use(open, stay);
 }
-// FlowEngine::Carry, whatever the engine's sink is.
+// FlowEngine::Carry of an engine with any sink.
 template <class T, class Use>
   requires requires(T of) { of.state, of.ip, of.place; }
 void Parts(T& of, Use use) {

@@ -2,8 +2,8 @@
 // Packets that have come but wait for others before they mean something.
 //
 // A FUP gives its address to the packets before it that wait for one (a PTW, a MODE.TSX ...). Or it
-// is where an interrupt or the like left the flow: an asynchronous transfer, whose target is in the
-// next TIP. A MODE.Exec waits for the next TIP, TIP.PGE or FUP, whichever comes first.
+// is where an interrupt or another asynchronous transfer left the flow; the next TIP has the
+// target. A MODE.Exec waits for the next TIP, TIP.PGE or FUP, whichever comes first.
 #pragma once
 
 #include <cstdint>

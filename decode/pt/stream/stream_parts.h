@@ -19,8 +19,8 @@ namespace flowback::pt {
 
 class StreamParts {
  public:
-  // The bytes from `begin` on follow each other up to the offset that is returned: that of the next
-  // gap, or the stream's end.
+  // Returns the offset up to which the bytes from `begin` on follow each other: the next gap, or
+  // the stream's end.
   size_t EndFrom(const DecodeInput& input, size_t begin) {
     const size_t size = input.bytes.size();
     while (gap_ < input.gaps.size() && std::min<size_t>(input.gaps[gap_].offset, size) <= begin)

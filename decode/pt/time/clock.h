@@ -128,7 +128,7 @@ class Clock {
         highest_ratio, ratio_to_base, gap_since_base, known_ratio, in_doubt, unseen_turns, doubts,
         doubts_at_tsc, late);
   }
-  // Whatever it is.
+  // Takes a packet of any kind.
   void OnAny(const Packet& packet) {
     std::visit(
         [this](const auto& p) {
@@ -182,7 +182,7 @@ class Clock {
   uint8_t known_ratio_ = 0;    // core_bus_ratio_; 0 while no CBR packet came since a gap
   bool in_doubt_ = false;      // the MTCs since a gap
   bool unseen_turns_ = false;  // the counter may have turned over since the last MTC
-  uint32_t doubts_ = 0;        // MTCs ahead of which it may, since the gap
+  uint32_t doubts_ = 0;        // MTCs since the gap before which it may have
   uint32_t doubts_at_tsc_ = 0;
   uint64_t late_ = 0;
 };

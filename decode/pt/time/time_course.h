@@ -4,7 +4,7 @@
 // Marks whose place among the instructions is known are points of it. From one mark to the next it
 // is a straight leg. Where tracing was off in between, the leg has breaks: points without a mark,
 // at which time passes and no instruction executes. Then the instructions get the pace they had
-// last, and the time left over is that of the breaks.
+// last, and the breaks get the rest of the time.
 //
 //    time
 //     |                                  o mark 3
@@ -16,7 +16,7 @@
 //     o--' mark 1
 //     +--------------------------------------- instructions
 //
-// Pieces of the flow ask for it in their order, so it only goes forward, and forgets what is
+// Pieces of the flow ask for it in their order, so it only goes forward, and forgets the course
 // behind.
 #pragma once
 

@@ -100,13 +100,14 @@ struct EstimatorState {
   bool done_ = false;
 
   size_t untold_ = 0;      // pieces of that kind that wait
-  bool overfull_ = false;  // so much of them may have waited that what is known was not enough
+  bool overfull_ = false;  // so many may have waited that they went on early
   LastCycles last_cycles_;
 };
 
 class TimeEstimator : private EstimatorState {
  public:
-  // Pieces that wait at most. When more would, they go on with what is known, their end open.
+  // The largest number of waiting pieces. If more would wait, all go on with the known times, their
+  // end open.
   static constexpr size_t kMaxWaiting = size_t{1} << 17;
 
   TimeEstimator(ExecutionConsumer& consumer, const PtConfig& config)
@@ -230,8 +231,8 @@ class TimeEstimator : private EstimatorState {
     if (held) OnPacketEnd(PacketEnding::kDeferred);
     held_back_ = held;
   }
-  // Hands on the pieces whose times are known: nothing waits for others to come to them. Not a
-  // stretch of which some are not known yet.
+  // Hands on the pieces whose times are known: no other pieces need to come first. Keeps a stretch
+  // with unknown times.
   void HandOnKnown() {
     if (stretch_left_ == 0) HandOn();
   }

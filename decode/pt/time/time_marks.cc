@@ -161,7 +161,7 @@ void TimeMarks::Calibrate(Number end, const Clock& rates) {
   }
 }
 
-// Marks come in the order of their times, whatever they say.
+// Puts the mark behind the one before, even if its time says otherwise.
 [[gnu::always_inline]] inline void TimeMarks::KeepBehind(const Mark& before, Mark& mark) {
   const uint64_t lo = std::max(mark.lo, before.lo);
   uint64_t tsc = std::max(mark.tsc, before.tsc);
