@@ -46,7 +46,7 @@ void BranchEdge::Add(const BranchEdge& other) {
   cycles.Add(other.cycles);
 }
 
-// What ran in a line up to here ran, whatever follows.
+// The line up to here ran, whichever element follows.
 void BranchSums::Interrupt() {
   if (line_ != 0 && instructions_ != 0) ++ranges_[{space_, line_, last_}];
   place_ = {};

@@ -301,8 +301,8 @@ class KeptStacks::Impl {
   }
 
   // To the nearest kept place that is not behind the wanted one; returns its share. A share's times
-  // are the index's, from which those of its flow may differ by what is estimated: so the kept
-  // place decides whether the wanted time has passed.
+  // are the index's, and its flow's times may differ from them where they are estimated: so the
+  // kept place decides whether the wanted time has passed.
   size_t Enter(const IndexedThread& thread, const StackChain& chain, const StackPlace& place,
                StackSnapshots& taker) const {
     const size_t share = std::min(ShareOf(thread, place), thread.shares.size() - 1);

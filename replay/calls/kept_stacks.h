@@ -63,9 +63,9 @@ class KeptStacks {
   // Makes the stack what it was at the begin of the nearest share before that one, or of that one,
   // where it was kept; returns the share. REQUIRES: Has(thread); it has shares.
   size_t Enter(size_t thread, size_t share, CallStack& stack) const;
-  // As Enter, but goes on to the share itself, of which it plays the flow before as little as it
-  // must. Of calls that are open there, Call::self may be too small, and of a call that a jump
-  // replaced the site may be that of the jump. The options are those of Make.
+  // As Enter, but goes on to the share itself, and plays as little flow before it as it must. For
+  // calls open there, Call::self may be too small; the site of a call that a jump replaced may be
+  // the jump's. The options are those of Make.
   size_t GoTo(size_t thread, size_t share, CallStack& stack,
               const StackSnapshots::Options& options) const;
   // Keeps what was made in the cache, where that took long enough. Call it when nobody waits.

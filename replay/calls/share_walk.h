@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Brings a LeapingPlayer along a thread's flow, of which it plays no more than it must.
+// Brings a LeapingPlayer along a thread's flow, and plays no more of it than it must.
 //
 // Where it is known what shares did to the call stack (replay/flow/share_calls.h), most of them
 // need not be played: their calls have returned. The calls that are open in the end were made, or
@@ -40,8 +40,8 @@ class ShareWalk {
             LeapingPlayer& player)
       : index_(index), thread_(thread), calls_(calls), player_(player) {}
 
-  // From the begin of one share to that of another one, or until all places have been taken.
-  // Returns where it ended. False as `leaps`: all are played.
+  // Goes from the begin of one share to the begin of another, or until all places have been taken.
+  // Returns where it ended. `leaps` false: plays all shares.
   size_t Go(size_t from, size_t to, bool leaps, const Listener* listener = nullptr);
   // A place was taken where shares were not played, which is wrong.
   bool went_wrong() const { return went_wrong_; }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a thread's stacks begin with: nothing, what is not known, or a copy of its parent's.
+// Decides with which calls a thread's stacks begin: none, unknown ones, or a copy of its parent's.
 #include <algorithm>
 #include <optional>
 #include <utility>

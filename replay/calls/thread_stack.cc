@@ -13,7 +13,7 @@ namespace {
 
 using Outside = ThreadStack::Outside;
 
-// The frames of calls, the outermost of which comes first; `next` is what executes next.
+// Returns the frames of calls, the outermost first; `next` is the address that executes next.
 std::vector<StackFrame> FramesOf(const std::vector<Call>& calls, uint64_t next) {
   std::vector<StackFrame> frames;
   frames.reserve(calls.size());
@@ -115,7 +115,7 @@ class StackSnapshots::Impl final : public CallListener {
   void OnCertain(uint64_t guess) override;
 
  private:
-  // A stack of which something may be found out yet.
+  // A stack about which the flow may still prove something.
   struct Pending {
     size_t index = 0;  // of stacks_
     std::vector<Call> calls;

@@ -2,11 +2,11 @@
 // From an entry, instructions are read one behind the other until one does not go on; where it
 // branches is another entry. An instruction is read once, however many ways lead to it.
 //
-// A call mostly comes back, but not that of abort, and nothing marks such calls. Code after a call
-// is followed with two exceptions: where the function ends there, and where there is only padding
-// up to its end. Elsewhere compilers put code of the same function behind a call that does not come
-// back, so that what is read there is right, but for padding between, which the builder leaves out
-// where the call ran and never came back.
+// A call mostly comes back, but a call of abort does not, and nothing marks such calls. Code after
+// a call is followed with two exceptions: where the function ends there, and where there is only
+// padding up to its end. Elsewhere compilers put code of the same function behind a call that does
+// not come back, so that what is read there is right, but for padding between, which the builder
+// leaves out where the call ran and never came back.
 #include "replay/coverage/code_flow.h"
 
 #include <algorithm>

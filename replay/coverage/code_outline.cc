@@ -182,8 +182,8 @@ class Outliner {
     }
   }
 
-  // What the loader puts into pointers may be functions that no other table has: constructors, and
-  // what is called back.
+  // Addresses that the loader puts into pointers may be functions that no other table has:
+  // constructors and callbacks.
   void AddPointers() {
     NoteCovered();
     const auto add = [&](uint64_t address) {

@@ -33,7 +33,7 @@ class StreamsCounting {
                   const std::map<const Stream*, CounterOfStay>& wanted)
       : request_(request), wanted_(wanted), errors_(request.recording.streams.size()) {}
 
-  // Errors: that of the first stream which has one.
+  // Errors: the error of the first stream that fails.
   Status Run();
 
  private:

@@ -35,8 +35,8 @@ bool IsBefore(const Count& a, const Count& b) {
   return KeyOf(a) < KeyOf(b);
 }
 
-// The first of a sorted list from `at` on that is not before `wanted`. Looks close by first: what
-// is looked for comes in order, too.
+// The first of a sorted list from `at` on that is not before `wanted`. Looks close by first: the
+// wanted items come in order, too.
 template <class Count>
 size_t Seek(const std::vector<Count>& list, size_t at, const Count& wanted) {
   size_t step = 1;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Counts as bytes, to be kept in a file and added to others: docs/reference/coverage-parts.md has
-// the layout. Equal counts are equal bytes, so sums are, in whatever order and groups they were
-// made.
+// the layout. Equal counts are equal bytes. So sums are equal bytes, too, however they were ordered
+// and grouped.
 #pragma once
 
 #include <cstdint>

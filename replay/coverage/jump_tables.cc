@@ -7,8 +7,8 @@
 //   adrp, add: x1, table; ldrb w0,[x1,w0,uxtw]; adr x1, place;                   AArch64, relative
 //   add x0,x1,w0,sxtb #2; br x0
 //
-// and what is computed need not stand together: the table's address may be taken far before a loop.
-// So each register is traced back to what wrote it (register_values.h).
+// and the instructions of a computation need not stand together: the table's address may be taken
+// far before a loop. So each register is traced back to what wrote it (register_values.h).
 //
 // The comparison before a table contains its number of entries. Where that is not found, it ends at
 // the latest where an entry does not lead into the function, or to between two instructions of it,
@@ -190,9 +190,9 @@ std::optional<JumpTables::Table> JumpTables::OfSum(const MemoryAddress& sum, uin
   return table;
 }
 
-// One of the registers is an index. A single word of memory, whoever may write it, is no table of
-// one entry. In 32-bit code a base of which nothing is known is taken for the address of the global
-// offset table: entries that are good prove it.
+// One of the registers is an index. A single word of memory is no table of one entry, whether or
+// not it can be written. In 32-bit code an unknown base counts as the address of the global offset
+// table: entries that are good prove it.
 std::optional<JumpTables::Table> JumpTables::OfMemory(const MemoryAddress& memory, uint64_t place) {
   Table table{.address = memory.displacement, .load = place, .index = memory.index};
   if (memory.index == kNoRegister) return std::nullopt;

@@ -71,8 +71,8 @@ void FindPlaces(ObjectCoverage& object, SourceLines& source, SourceFileNumbers& 
   }
 }
 
-// Where a function begins whose first instruction comes from a function that was inlined: in its
-// own file, not in that of the other one.
+// Returns where a function begins whose first instruction comes from an inlined function: in its
+// own file, not in the inlined function's.
 SourceLine OwnBegin(const SourcePlace& first, SourceFileNumbers& files) {
   if (!first.known()) return {};
   const SourceFrame& own = first.frames.back();
@@ -125,8 +125,8 @@ void MarkReplaced(ObjectCoverage& object) {
   }
 }
 
-// Whether trace is missing, and nothing else: then all code that executed is among the code that is
-// known, and what is known of it is right.
+// Whether only trace is missing: then all executed code is among the known code, and the facts
+// about it are right.
 bool AreOfTrace(const std::map<std::string, uint64_t>& losses) {
   constexpr LossCause kOfTrace[] = {LossCause::kNoSync,     LossCause::kOverflow,
                                     LossCause::kBadPacket,  LossCause::kTruncated,

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Which functions of a process's objects may have executed while nobody looked, because trace was
-// lost: those that control can reach. The others never executed, whatever was lost.
+// Finds the functions of a process's objects that may have executed while trace was lost: those
+// that control can reach. The others never executed, in spite of the loss.
 //
 // Control reaches a function by a direct branch from one that it can reach, by the function's name,
 // or by its address. The loader finds a name only if a file of the process asks for it. A program
 // calls an address only if an instruction of code that control can reach makes that address, or if
-// it stands in data. What executed is known to be reached. A loss does not show which of these ways
+// it stands in data. Executed code is known to be reached. A loss does not show which of these ways
 // were taken, nor in which order, so each counts; that includes signal handlers, threads' first
 // functions, virtual functions and destructors, all of which are called by address. Exceptions go
 // on in functions that were called before, at another place: if a function may have executed, all
@@ -50,12 +50,12 @@ class ReachableCode {
 
   struct Object {
     ObjectId id;
-    symbols::CodeReferences references;  // without what is in names_ and words_
+    symbols::CodeReferences references;  // without those in names_ and words_
   };
 
   std::vector<Object> objects_;
   std::unordered_set<std::string> names_;            // that some file asks for
-  std::unordered_map<std::string, uint32_t> words_;  // in data: of which of objects_, or several
+  std::unordered_map<std::string, uint32_t> words_;  // in data: the number in objects_, or several
   std::unordered_set<std::string> needed_;
   bool any_export_ = false;  // any name may have been asked for
 };

@@ -8,7 +8,7 @@
 namespace flowback {
 namespace {
 
-// Names of files are few and the same again and again, mostly that of the line before.
+// File names are few and repeat, mostly the name of the line before.
 class FileNumbers {
  public:
   explicit FileNumbers(std::vector<std::string>& files) : files_(files) {}

@@ -16,7 +16,7 @@ namespace flowback {
 struct BadValue {
   std::string name;              // in words: "rdx", "the return address at 0x7ffe0010"
   ValueQuestion value;           // a register, or memory
-  uint64_t before = 0;           // the thread's instruction ahead of which the value is asked for
+  uint64_t before = 0;           // the value is wanted ahead of this instruction of the thread
   Trust trust = Trust::kProven;  // that its address rests on
   // For a guard: the instruction after which the frame had it. Empty: unknown.
   std::optional<uint64_t> intact{};

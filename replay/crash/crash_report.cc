@@ -291,7 +291,7 @@ class Reporter {
     }
   }
 
-  // Reads what the libraries said. The dump's memory is that of one process.
+  // Reads the libraries' last messages. The dump has the memory of one process only.
   void TellMessage(size_t dying) {
     const AddressSpace* const space = input_.machine.At(dying).instruction.space;
     if (input_.death_core() == nullptr || space == nullptr || !Killed()) return;

@@ -176,8 +176,8 @@ struct CrashReport {
   // If the stack overflowed: the functions that call each other again and again, each once, in the
   // order of the calls. Empty: no such round was found.
   std::vector<std::string> recursion;
-  // Numbers of threads each of which waits for a mutex that the next one holds, the last one for
-  // one of the first. Empty: no such round is proven.
+  // Numbers of threads, each waiting for a mutex that the next one holds, the last one for a mutex
+  // of the first. Empty: no such round is proven.
   std::vector<size_t> deadlock;
   CrashFrees frees;                         // of kHeap
   std::vector<CrashSuspect> returned_last;  // if the chain of values does not show the cause

@@ -38,7 +38,7 @@ bool LocksMutex(std::string_view function) {
 std::vector<CrashMutex> HeldMutexes(int32_t tid, const std::vector<LastCall>& calls,
                                     const EndCore& core, const CallFacts& facts) {
   std::vector<CrashMutex> held;
-  // No later call of which it is not proven what it locked, and that it did.
+  // For this call and all later ones, the mutex and the success are proven.
   bool is_last = true;
   for (auto call = calls.rbegin(); call != calls.rend(); ++call) {
     if (!call->has_returned || !LocksMutex(facts.name_of(*call))) continue;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Finds the function that a thread did not leave for very long: that of an endless loop, or the one
-// that waits again and again in functions that it calls.
+// Finds the function that a thread did not leave for very long: it has an endless loop, or waits
+// again and again in functions that it calls.
 #pragma once
 
 #include <cstddef>

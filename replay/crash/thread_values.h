@@ -19,7 +19,8 @@ class ThreadValues {
   ThreadValues(const CrashInput& input, PastValues& past, DataNames& names)
       : input_(input), past_(past), names_(names) {}
 
-  // Fills in what is proven at the end of the machine's thread, with at most `last` system calls.
+  // Fills in the values proven at the end of the machine's thread, with at most `last` system
+  // calls.
   void Tell(size_t thread, size_t last, CrashThread& told);
 
  private:

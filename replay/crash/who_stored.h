@@ -22,8 +22,8 @@ namespace flowback {
 // empty.
 inline constexpr size_t kMostStoringThreads = 31;
 
-// `loaded`: the number of the dying thread's instruction ahead of which the value was there.
-// `may_be_proven`: the value's address is. Empty: no store is known to be the last one.
+// `loaded`: the value was in memory ahead of the dying thread's instruction with this number.
+// `may_be_proven`: the value's address is proven. Empty: no store is known to be the last one.
 std::optional<CrashStore> WhoStored(const CrashInput& input, PastValues& past, size_t dying,
                                     const values::StoredValue& wanted, uint64_t loaded,
                                     bool may_be_proven);

@@ -90,7 +90,7 @@ Result<DapServer::Answer> DapServer::StackTrace(const Json& arguments) {
 
 // A frame, those that are inlined in it, and what the kernel put between it and the next one.
 void DapServer::AddFrames(size_t thread, const StackFrame& frame, size_t number, Json& frames) {
-  // A step may have stopped ahead of what is inlined there.
+  // A step may have stopped ahead of the code inlined there.
   const size_t hidden = number == 0 ? opened_->steps.Hidden(thread) : 0;
   const std::vector<NamedFrame> names = opened_->names.Of(frame);
   for (size_t level = hidden; level < names.size(); ++level) {

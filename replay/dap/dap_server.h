@@ -45,7 +45,7 @@ struct Wanted {
 // Used by one thread.
 class DapServer {
  public:
-  // Opens the recording; what is returned must outlive the server.
+  // Opens the recording; the result must outlive the server.
   using Open = std::function<Result<const gdb::ServerInput*>(const Wanted&)>;
   using Send = std::function<void(const Json& message)>;
 
@@ -63,7 +63,7 @@ class DapServer {
   bool is_over() const { return is_over_; }
 
  private:
-  // The response's body, and what is done once it has been sent.
+  // The response's body, and a step to take once it has been sent.
   struct Answer {
     Json body = nullptr;
     std::function<void()> then{};
@@ -192,7 +192,7 @@ class DapServer {
                               const std::string& key);
   const AddressSpace* Space();
 
-  // dap_looking.cc: what is at hand.
+  // dap_looking.cc: the state at the current place.
   Result<Answer> Threads(const Json& arguments);
   Result<Answer> StackTrace(const Json& arguments);
   Result<Answer> Scopes(const Json& arguments);

@@ -29,7 +29,7 @@ bool IsHere(const std::string& path) {
 }  // namespace
 
 // Where the file's text is: in the recording's bundle or below --symfs, else at its path. Empty:
-// nowhere, or what is there is known to be another version.
+// not found, or known to be another version.
 std::string DapServer::PlaceOf(std::string_view file) {
   const auto [entry, is_new] = source_places_.try_emplace(std::string(file));
   if (!is_new) return entry->second;

@@ -40,7 +40,7 @@ class LineAligner {
  private:
   using Anchor = std::pair<uint32_t, uint32_t>;
 
-  // Pairs what is equal at both ends, and takes it off the range.
+  // Pairs equal lines at both ends, and takes them off the range.
   void PairEnds(LineRange& range) {
     while (range.old_begin < range.old_end && range.begin < range.end &&
            old_[range.old_begin] == now_[range.begin])

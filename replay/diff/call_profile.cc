@@ -109,8 +109,8 @@ void CallProfiler::FindNumbers() {
   }
 }
 
-// Of functions of which the compiler made several, calls among them must not count twice: the paths
-// are added up as if they were one. REQUIRES: FindNumbers.
+// If the compiler made several copies of a function, calls among the copies must not count twice:
+// their paths are added up as if they were one. REQUIRES: FindNumbers.
 std::vector<CallSums> CallProfiler::Sums() const {
   std::vector<CallSums> sums = timeline_.by_function;
   std::set<size_t> several;

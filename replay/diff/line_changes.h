@@ -48,7 +48,7 @@ class MatchedLines {
 
   const ProfiledSides& sides_;
   const MatchedFiles& files_;
-  std::set<std::string> changed_;  // files of which the sides have different builds
+  std::set<std::string> changed_;  // files with different builds on the two sides
   std::map<std::string, std::map<uint32_t, uint32_t>> aligned_;
   std::map<std::string, std::map<uint32_t, MovedFunction>> moved_;
 };

@@ -21,7 +21,7 @@ struct ProfiledSides {
   std::span<const RunProfile> Of(bool is_new) const { return is_new ? now : old; }
 };
 
-// Objects of both sides by one name: that of the new side where it has one.
+// Objects of both sides by one name: the new side's name if it has one.
 class MatchedObjects {
  public:
   explicit MatchedObjects(const ProfiledSides& sides);

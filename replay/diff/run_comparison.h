@@ -141,7 +141,7 @@ struct RunComparison {
   MeasuredChange waiting;                   // all threads' time; has_waits and has_times
   std::array<CoverageMeasure, 5> coverage;
   uint64_t unmatched_lines = 0;  // of the old side, that executed and have no place in the new one
-  // Directions that some side takes, of which it is not known whether the other one does.
+  // Directions that one side takes, and the other perhaps.
   uint64_t unknown_directions = 0;
   bool old_lost = false;   // some run of the old side lost trace
   bool lost = false;       // some run of the new side did

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What one recording executed, by function, source line and direction of a branch, in a form that
-// outlives the recording and can be compared with that of another build.
+// The code that one recording executed, by function, source line and direction of a branch, in a
+// form that outlives the recording and can be compared with another build's.
 //
 //   CoverageCounts + code -> RunProfile::Of          own instructions, lines, directions
 //   Timeline              -> AddCalls                calls, what callees executed, times

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A search goes from item to item of the share at hand, then to the next share that may have what
-// is looked for.
+// A search goes from item to item of the share at hand, then to the next share that may have the
+// wanted place.
 #include "replay/flow/cursor_search.h"
 
 #include <algorithm>
@@ -86,7 +86,7 @@ bool FirstFrom(CursorPosition& position, size_t first, uint64_t begin, uint64_t 
   return false;
 }
 
-// To the last one up to the run `last`, of which only the first `end` instructions count.
+// Moves to the last execution up to the run `last`; only that run's first `end` instructions count.
 bool LastBefore(CursorPosition& position, size_t last, uint64_t end, uint64_t address) {
   const ItemRuns& runs = position.runs();
   for (size_t run = last;; end = runs[--run].lengths.size()) {

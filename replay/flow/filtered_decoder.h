@@ -49,9 +49,9 @@ class FilteredReader final : public FlowReader {
   Filter filter_;
 };
 
-// A filter is a consumer that can be copied. PassTo says to whom it passes things on; it is_over
-// when nothing that follows could pass. Each stream gets a new copy of `filter`. Decode's byte
-// account is that of a part only where a filter ended the decoding.
+// A filter is a consumer that can be copied. PassTo sets the consumer behind it; is_over() says
+// that no later element can pass. Each stream gets a new copy of `filter`. Decode's byte account
+// covers only a part if a filter ended the decoding.
 template <class Filter>
 class FilteredDecoder final : public Decoder {
  public:

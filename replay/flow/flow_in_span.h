@@ -25,7 +25,7 @@ struct SpanNeeds {
 
 // The part of a flow that lies in a span. It leaves out elements without a time, but not losses.
 // With SpanNeeds::context it contains also everything before the span and the first block after it.
-// Decoding ends after the span, so the byte account is that of a part only.
+// Decoding ends after the span, so the byte account covers only a part.
 //
 // Decoders on several threads share it, so it stays where it is.
 class FlowInSpan {

@@ -57,7 +57,7 @@ class IndexBuilder {
   Untold Add(const DecodeInput& input, FlowReader& reader, ExecutionConsumer* events = nullptr);
   // Returns the result after the last stream.
   IndexContent Take(const SpaceNames& spaces);
-  // Segments of which most was not read in full.
+  // Returns the number of segments mostly not read in full.
   size_t gone_over() const { return gone_over_; }
 
  private:

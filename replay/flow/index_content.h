@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // What a FlowIndex knows, as plain numbers: in memory, and in the file that keeps it.
 //
-// Nothing in it points anywhere: streams are known by their number, stays by that of the change
-// with which they begin, address spaces by their place in the order of SpaceNames.
+// Nothing in it points anywhere: streams are known by their number, stays by the number of the
+// change with which they begin, address spaces by their place in the order of SpaceNames.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ struct IndexContent {
     uint64_t stop = 0;       // FlowReader::ReadTo's
     uint32_t steps = 0;      // steps beyond `stop`: see flow_index.cc
     uint32_t stretch = 0;    // of the stream, which it lies in
-    uint64_t state_end = 0;  // in Stream::states; it begins where that of the segment before ends
+    uint64_t state_end = 0;  // in Stream::states; it begins where the segment before ends
   };
   // Segments that have one filter.
   struct Stretch {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The folder in which indexes lie, and what is kept beside them.
+// The folder of indexes and of other results kept beside them.
 #pragma once
 
 #include "base/own_build.h"

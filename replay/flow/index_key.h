@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// By what an index in the cache is known: all that decides what is in it.
+// Makes the key of an index in the cache, out of all that decides its content.
 //
 // An index whose recording, code or way of decoding has changed is not found any more, as it is
 // looked for under another name; so nothing need be compared, and a stale index is as none.

@@ -71,7 +71,8 @@ class SumWriter {
     out_.Number(stays_.at(loss.stay));
     PutCode(loss);
   }
-  // By a space in which it lies at the loss's address; mostly that of the loss before.
+  // Names the code by a space that has it at the loss's address; mostly the space of the loss
+  // before.
   void PutCode(const DataLoss& loss) {
     const auto fits = [&](uint32_t name) {
       const AddressSpace* space = spaces_.Find(name);

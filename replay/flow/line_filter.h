@@ -84,7 +84,7 @@ class LineFilter {
   static size_t Word(Line line, size_t words) {
     return static_cast<size_t>((Hash(line) >> 32) * words >> 32);
   }
-  // Four of the word's bits, two of which may be the same.
+  // Returns four of the word's bits; some may be the same.
   static uint64_t Bits(Line line) {
     const uint64_t hash = Hash(line);
     return uint64_t{1} << (hash & 63) | uint64_t{1} << (hash >> 6 & 63) |

@@ -109,8 +109,8 @@ class ParallelPlay {
   }
 
  private:
-  // Keeps what is decoded. A batch's table is what the decoder goes on writing: so it gets the
-  // table's copy.
+  // Keeps the decoded flow. The decoder goes on writing a batch's table: so the batch gets a copy
+  // of it.
   class Recorder final : public ExecutionConsumer {
    public:
     Recorder(ParallelPlay& play, size_t job, TableMirror& mirror)

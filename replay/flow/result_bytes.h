@@ -49,7 +49,7 @@ class ResultWriter {
     Number(number);
   }
   void Real(double number) { out_.Word(std::bit_cast<uint64_t>(number)); }
-  // Eight bytes, for what is seldom small.
+  // Writes eight bytes: for numbers that are seldom small.
   void Word(uint64_t number) { out_.Word(number); }
   // One of `limit` things, or UINT32_MAX for none.
   void NumberOrNone(uint32_t number, uint64_t /*limit*/) { out_.Number(uint32_t{number + 1}); }

@@ -10,10 +10,10 @@
 
 namespace flowback {
 
-// The first one whose last time is not before `tsc`; their number: all lie before it. Times don't
-// go back from share to share; one without any has that of those before it. The times are the
-// index's: those of the flow may differ from them by what is estimated, so the flow decides whether
-// the time has passed.
+// Returns the first share whose last time is not before `tsc`; the number of shares: all lie before
+// it. Times do not go back from share to share; a share without times has the time of those before
+// it. The times are the index's: the flow's times may differ where they are estimated, so the flow
+// decides whether the time has passed.
 inline size_t ShareOfTime(const IndexedThread& thread, uint64_t tsc) {
   const auto holds = [tsc](const FlowShare& share) {
     return share.last_tsc != 0 && share.last_tsc >= tsc;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Follows what one share's flow does to the call stack, of which a part may be read over.
+// Follows how one share's flow changes the call stack. A part of the flow may be read over.
 #pragma once
 
 #include <cstdint>

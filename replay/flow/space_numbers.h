@@ -10,9 +10,9 @@
 
 namespace flowback {
 
-// Numbers address spaces in the order in which they are met. Whatever is sorted or hashed by an
-// object's place in memory comes in another order in each run; sort and hash by these numbers
-// instead. The spaces must live as long as the object is used.
+// Numbers address spaces in the order in which they are met. Items sorted or hashed by an object's
+// place in memory come in another order in each run; sort and hash by these numbers instead. The
+// spaces must live as long as the object is used.
 class SpaceNumbers {
  public:
   // Returns the number of `space`, which may be null. Gives it the next one if it has none.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Registers, memory and frames: what is proven of them.
+// Sends the proven values of registers, memory and frames.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -60,7 +60,7 @@ class MachineView {
   PastValues* past() { return past_.get(); }  // null: there is no dump
   const ServerInput& input() const { return input_; }
 
-  // A thread without a number has that of its place among the others.
+  // A thread without a number is numbered by its place among the others.
   ThreadNumber NumberOf(size_t thread) const;
   // Returns the machine's thread with these numbers. Empty: it has no such thread.
   std::optional<size_t> ThreadOf(int64_t pid, int64_t tid) const;

@@ -70,7 +70,7 @@ class LockInstances {
 };
 
 // Returns the numbers of locks of one process that lie in one line of the cache and that different
-// threads use, line by line. Conditions and the like are left out.
+// threads use, line by line. Objects such as conditions are left out.
 std::vector<std::vector<uint32_t>> SharedLines(const std::vector<LockInstance>& locks);
 
 }  // namespace flowback

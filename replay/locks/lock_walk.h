@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Brings a LockPlayer along threads' flow, of which it plays no more than it must.
+// Brings a LockPlayer along threads' flow, and plays no more of it than it must.
 //
 //   shares    |  0  |  1  |  2  |  3  |  4  |  5  |  6  |  7  |
 //   passive                 x     x     x           x     x
@@ -71,7 +71,7 @@ class LockWalk {
   const IndexedThread* thread_ = nullptr;
   const std::vector<ShareCalls>* share_calls_ = nullptr;  // null: they were not followed
   size_t search_at_ = 0;  // the search has been brought to the begin of that share
-  size_t calls_at_ = 0;   // and the calls to that of this one
+  size_t calls_at_ = 0;   // and the calls to the begin of this one
   FlowSegment segment_;
   size_t seen_ = 0;  // shares
   size_t passed_over_ = 0;

@@ -160,7 +160,7 @@ struct LockThread {
 
 // Threads that wait for each other, and will for ever.
 struct LockCycle {
-  // Indexes in LockReport::open: the thread of each waits for that of the next one, the last for
+  // Indexes in LockReport::open: each one's thread waits for the next one's thread, the last for
   // the first.
   std::vector<uint32_t> waits;
 };
@@ -216,7 +216,7 @@ struct LockOptions {
   size_t in_flight = 0;   // as PlayOptions
   TimeSpan span{};        // only waits that begin within it count
   bool paths = false;     // LockReport::path_sums
-  bool blocking = false;  // poll, read and the like are waits too
+  bool blocking = false;  // poll, read and other blocking calls are waits too
   size_t worst = 100;     // the number of waits that are listed one by one
   size_t columns = 0;     // of the threads' strips; 0: no strips are made
   WaitShareOptions shares{};

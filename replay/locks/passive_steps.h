@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Which segments of a flow the search for waits may pass over: nothing in them can be part of a
-// wait, whatever came before.
+// Finds the segments of a flow that the search for waits may pass over: they have no part of a
+// wait, whichever flow came before.
 //
 // A segment is passive where each of its steps leaves the search (SpinFinder) as it would be
 // without it, but for what the next store to memory undoes. That depends on what has been learned

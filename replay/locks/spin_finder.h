@@ -127,7 +127,7 @@ class SpinFinder {
   std::optional<SpinStretch> open_;
   const WaitLoop* following_ = nullptr;  // the loop whose trip may be under way again
   size_t next_part_ = 0;                 // of its path
-  uint64_t reach_ = 0;  // a trip that begins there or before continues what is open
+  uint64_t reach_ = 0;  // a trip that begins there or before continues the open wait
   uint64_t position_ = 0;
   uint64_t quiet_since_ = 0;
   uint64_t last_atomic_ = 0;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Which lock a wait is for, where the addresses of atomic operations are known.
 //
-// In a lock's function it is the first operation's address: that of the word that a mutex is locked
-// by, of a condition's or barrier's count. Elsewhere it depends on what the code does:
+// In a lock's function it is the first operation's address: the word that locks a mutex, or a
+// condition's or barrier's count. Elsewhere it depends on what the code does:
 //
 //   ticket, queue    xadd or xchg, then the loop       the operation before the loop
 //   CAS              the loop has it                   the same

@@ -37,7 +37,7 @@ bool WaitTeller::IsWait(const UntracedGap& gap, const CallArguments& call) const
                                  frames_.end(), [](const Frame& each) { return each.use.waits(); });
 }
 
-// A call that may block and did not take longer than what is there takes to be copied did not wait.
+// A call that may block did not wait if it took no longer than copying the available data.
 bool WaitTeller::IsLong(const UntracedGap& gap) const {
   if (!gap.came_back) return true;
   return plan_.unit.nanoseconds() &&

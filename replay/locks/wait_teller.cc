@@ -72,8 +72,8 @@ void WaitTeller::OnEnter(const Call& call, size_t depth) {
 }
 
 // A lock's function belongs to the one that calls it: `std::mutex::lock` to `std::lock_guard`. So
-// does what it calls in its own file, but not what is called back from there, and all that the
-// kernel does for it.
+// do the functions that it calls in its own file, and its system calls, but not callbacks from
+// there.
 bool WaitTeller::BelongsTo(const Frame& caller, const Frame& frame) const {
   constexpr unsigned kMostWithin = 3;
   if (caller.lock == kNoLock || frame.is_handler) return false;

@@ -54,7 +54,7 @@ class WaitSink {
   virtual void OnReleased(std::string_view family, const TimePoint& time) = 0;
   // While it holds something: it is in the call `node`, the `depth`th of its stack, from then on.
   virtual void OnDoing(uint32_t node, size_t depth, uint64_t time) = 0;
-  // The number of the outermost calls of which OnDoing wants to know; 0: of none.
+  // Returns how many of the outermost calls OnDoing needs; 0: none.
   size_t followed() const { return followed_; }
 
  protected:
@@ -107,11 +107,11 @@ class WaitTeller final : public CallListener {
     CallArguments call;        // SpinFinder::call
   };
   void NoteStop(const Stop& stop);
-  // Tracing has started again; what is proven of when.
+  // Tracing has started again; `bounds` has the proven bounds of the time.
   void NoteStart(const TscInterval& bounds) { start_bounds_ = bounds; }
   // The flow has ended.
   void Finish();
-  // Calls are left out; what comes next is in a call of which nothing is known. REQUIRES: IsIdle.
+  // Calls are left out: later flow is in a call about which nothing is known. REQUIRES: IsIdle.
   void BeginAnew() {
     frames_.clear();
     stops_.clear();

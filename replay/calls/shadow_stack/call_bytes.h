@@ -18,8 +18,8 @@ class CallWriter : public NumberWriter {
   CallWriter(const SpaceNames& spaces, FunctionFinder& functions)
       : spaces_(spaces), functions_(functions) {}
 
-  // An end is marked, not counted ahead: so the bytes of what lies below are the same whatever
-  // lies above.
+  // An end is marked, not counted ahead: so calls below have the same bytes, whichever calls lie
+  // above.
   void Calls(const std::vector<Call>& calls);
   void Space(const AddressSpace* space);
   void Bounds(uint64_t tsc, const TscInterval& bounds) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the calls of a stack have, by number, so that nobody searches for what is not there.
+// Counts the return addresses, functions and handlers of a stack's calls, so that no search for an
+// absent one is made.
 #pragma once
 
 #include <cstddef>

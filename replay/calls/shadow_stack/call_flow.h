@@ -174,8 +174,8 @@ class CallStack::Impl {
   FunctionPiece piece_;    // the last one looked up
   uint64_t piece_ip_ = 0;  // for that address
   const AddressSpace* piece_space_ = nullptr;
-  // Calls looked at for where exceptions land: no more than instructions executed, whatever a trace
-  // makes of its returns.
+  // Calls looked at for where exceptions land: no more than instructions executed, even if a trace
+  // has odd returns.
   uint64_t searched_ = 0;
   static constexpr uint8_t kOfItsCall = kLoadsStackPointer | kReadsReturnAddress;
   static constexpr uint8_t kOfItsBlock = kOfItsCall | kKeepsStackPointer | kTakesAddresses;

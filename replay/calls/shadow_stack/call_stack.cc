@@ -58,8 +58,8 @@ void CallStack::Impl::SavePlaces(const BlockRun& run) {
     if (IsSavedBy(run, place.address)) stacks_.Save(place.address, place.pushed);
 }
 
-// Whether the address is that of a place within the function that the run is in. In code that no
-// symbol or table divides into functions, any place in the same file counts.
+// Whether the address lies within the function that the run is in. In code that no symbol or table
+// divides into functions, any place in the same file counts.
 bool CallStack::Impl::IsSavedBy(const BlockRun& run, uint64_t address) {
   const FunctionPiece own = functions_.Find(run.space, run.address);
   if (own.Holds(address)) return address != own.begin || !own.is_entry;

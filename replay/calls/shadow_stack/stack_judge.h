@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Says of each step of a flow whether it is one of which CallStack does the usual, and what.
+// Decides for each step of a flow whether CallStack handles it in a usual way, and in which.
 //
 // It is asked while an index is made, step by step as paths through the code are first met. Steps
 // that it cannot judge without the stack count as unusual.

@@ -43,7 +43,7 @@ class StackLeaper {
   // REQUIRES: MayLeap; the stack has at least leap.keep calls. False, and nothing is done: a call
   // of another function is open where `lowest_address` is to execute.
   static bool Leap(CallStack& stack, const StackLeap& leap);
-  // Goes on with code at `address`, in a call of which no more is known. REQUIRES: MayLeap.
+  // Goes on with code at `address`, in a call about which no more is known. REQUIRES: MayLeap.
   static void BeginAnew(CallStack& stack, const AddressSpace* space, uint64_t address,
                         uint64_t instructions);
 };

@@ -406,7 +406,7 @@ void StackSet::Exchange(size_t index, Other other) {
   Pop(CallExit::kReturn);
 }
 
-// Whatever a flow makes of its stacks, no more of them are compared than it has instructions.
+// However a flow uses its stacks, no more comparisons are made than it has instructions.
 bool StackSet::MayCompare() {
   constexpr uint64_t kAhead = uint64_t{1} << 20;
   compared_ += parked_.size() + 1;

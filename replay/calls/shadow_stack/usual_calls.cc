@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The flow's blocks many at a time, of which nearly all go on in the function that they are in,
-// call another one, or return to where that was called.
+// Handles the flow's blocks many at a time. Nearly all of them go on in their function, call
+// another one, or return to its call.
 //
 // Other facts about a block, its branch's target and the code there are found out at its first
 // execution, and kept by the number of the step. Later ones cost a look at that: four blocks within

@@ -75,8 +75,8 @@ SampledFrame CallFrame(const AddressSpace& space, uint64_t call, uint64_t entry,
   return {.address = ReturnOf(space, call, mode), .call = call, .entry = entry, .sources = source};
 }
 
-// The calls among the last branches of which no return is there, the innermost first. Ends where
-// the code does not show the flow, and where the kernel may have changed the stack.
+// Returns the calls among the last branches without a return, the innermost first. Ends where the
+// code does not show the flow, and where the kernel may have changed the stack.
 std::vector<SampledFrame> OpenCalls(const CallSample& sample, const AddressSpace& space,
                                     CodeMode mode) {
   std::vector<SampledFrame> calls;

@@ -74,14 +74,14 @@ class SampledStackReader {
   struct Options {
     CodeMode mode = CodeMode::kX86_64;
     uint64_t depth = 0;   // of the hardware's stack
-    bool stitch = false;  // takes what is beyond it from the sample before
+    bool stitch = false;  // takes frames beyond its depth from the sample before
     // Unwinds copies of stacks; null: copies are ignored.
     StackUnwinder* unwinder = nullptr;
     const std::vector<StackCopy>* copies = nullptr;  // by CallSample::copy
   };
   explicit SampledStackReader(Options options) : options_(options) {}
 
-  // `space`, in which the thread ran then, must outlive what is returned.
+  // `space`, in which the thread ran then, must outlive the result.
   SampledStack Of(const CallSample& sample, const AddressSpace& space);
 
  private:

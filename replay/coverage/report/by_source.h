@@ -47,8 +47,7 @@ struct CoveredFile {
   CoverageShares shares;                   // of functions, lines and branches
 };
 
-// Returns the files of which a line or a function is known, by number. The report must outlive
-// them.
+// Returns the files with a known line or function, by number. The report must outlive them.
 std::vector<CoveredFile> BySource(const CoverageReport& report);
 
 // All files of one folder.

@@ -11,7 +11,7 @@ namespace flowback {
 // it would differ each time.
 class InputDates {
  public:
-  // Ignores what is no file or folder, such as a pipe.
+  // Ignores a path that is neither file nor folder, such as a pipe.
   void Add(const std::string& path);
   // Returns $SOURCE_DATE_EPOCH where it is set, else the newest modification of an input, in
   // seconds since 1970. Returns 0 if there is neither.

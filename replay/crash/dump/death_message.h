@@ -50,7 +50,7 @@ class DeathMessages {
   std::string Text(uint64_t address, size_t most) const;
   // The mangled name in the type's description: "St13runtime_error".
   std::string MangledType(uint64_t type) const;
-  // Whether the object's what() is that of std::runtime_error or std::logic_error.
+  // Whether the object uses what() of std::runtime_error or std::logic_error.
   bool HasUsualText(uint64_t object) const;
   // The only base of a class that has one; empty: it has none, or several.
   std::optional<uint64_t> BaseOf(uint64_t type) const;

@@ -34,7 +34,7 @@ struct DumpedThread {
   int32_t tid = -1;
   DumpFit fit = DumpFit::kNotRecorded;
   uint64_t counter = 0;                 // its program counter in the dump
-  uint64_t number = 0;                  // kProven, kOnce: ahead of which instruction it stood
+  uint64_t number = 0;                  // kProven, kOnce: it stood ahead of this instruction
   bool is_end = false;                  // that is the end of its flow
   std::optional<uint64_t> call{};       // the system call that it waited in; empty: none is proven
   const AddressSpace* space = nullptr;  // of its flow's end; null: not known

@@ -8,7 +8,7 @@ namespace flowback {
 
 struct SignalSource {
   bool is_known = false;      // the dump has the siginfo of that signal
-  bool was_sent = false;      // by a process, a timer or the like: no instruction raised it
+  bool was_sent = false;      // by a process or a timer, say: no instruction raised it
   bool from_outside = false;  // another process sent it
   bool has_address = false;   // it has the address at which an access failed
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The system calls that a thread made last, with what is proven of their arguments and results.
+// The system calls that a thread made last, with the proven parts of their arguments and results.
 #pragma once
 
 #include <cstddef>

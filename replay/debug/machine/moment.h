@@ -15,8 +15,8 @@
 
 namespace flowback {
 
-// One thread stands at a place, which it has not executed. The others have executed whatever lies
-// before that place in the order of all places.
+// One thread stands at a place, which it has not executed. The others have executed all
+// instructions before that place in the order of all places.
 struct MachineMoment {
   uint64_t order = 0;  // the time of the place and one; 0: before all that any thread executed
   size_t thread = 0;   // the machine's number of it

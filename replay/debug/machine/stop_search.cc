@@ -185,7 +185,7 @@ class StopSearch {
     return false;
   }
 
-  // To the last one of those up to the run, of which only the first `end` instructions count.
+  // Moves to the last such place up to the run; only the run's first `end` instructions count.
   bool BackFrom(size_t run, uint64_t end) {
     for (;; end = at_.runs()[--run].lengths.size()) {
       if (end == at_.runs()[run].lengths.size() && ToCallOf(run)) return true;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Finds the next or previous place of one thread at which a run stops. Shares of which the index
-// knows that nothing in them stops it are not decoded.
+// Finds the next or previous place of one thread at which a run stops. Shares in which nothing
+// stops it, as the index shows, are not decoded.
 #pragma once
 
 #include <cstdint>

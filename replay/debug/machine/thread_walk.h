@@ -46,7 +46,7 @@ class ThreadWalk {
   const CursorInstruction& last() const { return end_.last; }  // that the thread executed
   // Returns how many of the thread's instructions executed before.
   uint64_t number() const { return position_.number(); }
-  // The time there, or what is known last of the time before; 0: none.
+  // Returns the time there, or the last known time before; 0: unknown.
   uint64_t tsc() const;
   Place place() const { return position_.place(); }
 

@@ -25,7 +25,7 @@ bool IsSameCall(const SourceFrame& a, const SourceFrame& b) {
 SourcePlace ViewOfLevels(SourcePlace place, size_t levels) {
   if (levels >= place.frames.size()) return place;
   place.frames = place.frames.last(levels);
-  place.scope = 0;  // it is that of the innermost function
+  place.scope = 0;  // it belongs to the innermost function
   return place;
 }
 

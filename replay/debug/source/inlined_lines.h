@@ -20,8 +20,8 @@ SourcePlace ViewOfLevels(SourcePlace place, size_t levels);
 // copies of them, as far as the places tell copies apart.
 size_t CommonLevels(const SourcePlace& place, const SourcePlace& view);
 
-// Returns whether the innermost function of the view is at the view's line there, or calls from
-// that line what is inlined there.
+// Returns whether the innermost function of the view is at the view's line there, or calls an
+// inlined function from that line.
 bool IsOnLine(const SourcePlace& place, const SourcePlace& view);
 
 }  // namespace flowback

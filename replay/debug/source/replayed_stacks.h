@@ -19,8 +19,8 @@ namespace flowback {
 // Used by one thread.
 class ReplayedStacks {
  public:
-  // Both must outlive it; the index is that of all the session's flows. `cache`: where stacks are
-  // kept beside the index.
+  // Both must outlive it; the index has all the session's flows. `cache`: where stacks are kept
+  // beside the index.
   ReplayedStacks(Session& session, FlowIndex& index, IndexCache cache);
   ~ReplayedStacks();
 

@@ -74,7 +74,7 @@ void EndCore::ReadNotes(Bytes notes) {
   });
 }
 
-// 32-bit x86: rows of struct user_desc, one of which GS names.
+// 32-bit x86: rows of struct user_desc; GS names one of them.
 void EndCore::ReadThreadPointer(uint32_t type, Bytes content, int32_t tid) {
   if (type == kThreadPointer && layout_->mode == CodeMode::kAArch64 &&
       content.size() >= sizeof(uint64_t))

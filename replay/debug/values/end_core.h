@@ -64,9 +64,9 @@ class EndCore {
   // same program counter: the recording has the same death, or, if it lacks the process's end, the
   // dump has a signal for which the kernel writes one.
   bool IsOfDeath(const Recording& recording) const;
-  // The process ran on behind the dump. `places`: ahead of which of its instructions each thread
-  // stood then, as far as that is proven. `keeps_memory`: no recorded instruction executed behind
-  // the dump's moment while the threads stand there.
+  // The process ran on behind the dump. `places`: by thread, the number of the instruction ahead of
+  // which it stood then, if proven. `keeps_memory`: no recorded instruction executed behind the
+  // dump's moment while the threads stand there.
   void SetLiving(std::map<int32_t, uint64_t> places, bool keeps_memory);
   bool is_living() const { return living_; }
   // Returns the place as a number, for a thread that executed `instructions` instructions in all.
@@ -76,7 +76,7 @@ class EndCore {
   bool IsAtEnd(int32_t tid, uint64_t instructions) const {
     return PlaceOf(tid, instructions) == instructions;
   }
-  // Whether the dump's memory is that of the threads' places.
+  // Whether the dump's memory is the memory at the threads' places.
   bool keeps_memory() const { return !living_ || keeps_memory_; }
   // Takes the dump's only thread for the one whose death the recording notes at the same program
   // counter. QEMU gives the thread of a forked process the number of the one that forked it.

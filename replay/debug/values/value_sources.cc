@@ -37,7 +37,7 @@ class FileValues final : public ValueSource {
   ImageMemory& images_;
 };
 
-// A dump's values, at the one place of which they are proven to be.
+// A dump's values, at the only place for which they are proven.
 class CoreValues final : public ValueSource {
  public:
   explicit CoreValues(const ValueInput& input) : core_(input.core) {}

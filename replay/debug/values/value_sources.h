@@ -50,7 +50,7 @@ class ValueSources {
   explicit ValueSources(const ValueInput& input);
 
   std::optional<uint64_t> Register(const MachineThread& thread, std::string_view name);
-  // As many bytes from `address` on as are proven, up to the size.
+  // Returns the proven bytes from `address` on, at most `size`.
   std::vector<uint8_t> Memory(const MachineThread& thread, uint64_t address, size_t size);
   Bytes Signal(const MachineThread& thread);
 

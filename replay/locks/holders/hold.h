@@ -21,7 +21,7 @@ struct Hold {
   uint64_t earliest = 0;
   uint64_t begin = 0;
   uint64_t end = 0;     // it has begun to release it
-  uint64_t end_lo = 0;  // what is proven of `end`
+  uint64_t end_lo = 0;  // the proven bounds of `end`
   uint64_t latest = 0;
   bool likely = false;  // the function that acquires may have failed
   bool open = false;    // it was not released
@@ -43,7 +43,7 @@ struct HoldWait {
   bool open = false;      // it did not end
 };
 
-// Whether what is held may be what another thread waits for, by their addresses.
+// Whether the held lock may be the one that another thread waits for, by their addresses.
 inline bool MayBeSame(uint64_t held, uint64_t wanted) {
   return held == 0 || wanted == 0 || held == wanted;
 }

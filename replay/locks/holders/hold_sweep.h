@@ -66,7 +66,7 @@ class HoldSweep {
     auto operator<=>(const Key&) const = default;
   };
   static Key KeyOf(const Hold& hold) { return {hold.thread, hold.address}; }
-  // The number of holds of one of these.
+  // The numbers of holds with one Key.
   struct Possible {
     unsigned may = 0;
     unsigned doubtful = 0;

@@ -38,7 +38,7 @@ class LockHolders {
   // What a thread does while it holds something: as HoldActivity::Move has it. The first call comes
   // when it has acquired it.
   void OnDoing(uint32_t thread, uint32_t node, size_t depth, uint64_t time);
-  // The number of the outermost calls of which OnDoing wants to know; 0: of none.
+  // Returns how many of the outermost calls OnDoing needs; 0: none.
   size_t followed() const { return activity_.followed(); }
   // The thread's flow has ended.
   void OnThreadEnd(uint32_t thread, uint64_t time);

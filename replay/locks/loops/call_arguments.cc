@@ -33,13 +33,13 @@ std::vector<TripInstruction> InstructionsBefore(std::span<const TripPart> parts)
   return std::move(trip.instructions);
 }
 
-// The lowest bits of a value where they are known, whatever the others are.
+// Returns the lowest bits of a value if they are known, even if the others are not.
 std::optional<uint8_t> KnownOperation(const TripValue& value) {
   if (((value.ones | value.zeros) & kOperationBits) != kOperationBits) return std::nullopt;
   return value.ones & kOperationBits;
 }
 
-// A value that was loaded, whatever bits of it.
+// Whether a value was loaded, in full or in part.
 bool IsLoaded(const TripValues& values, ValueId id) {
   const TripValue& value = values[id];
   if (value.kind == ValueKind::kMemory) return true;
@@ -62,7 +62,7 @@ std::optional<uint8_t> OperationWith(const TripValues& values, const TripValue& 
   return is_flag ? operation : OperationOf(values, other);
 }
 
-// What the lowest bits of a value are if what is mixed with them has others.
+// Returns the lowest bits of a value, if the values mixed with them have only other bits.
 std::optional<uint8_t> OperationOf(const TripValues& values, ValueId id) {
   const TripValue& value = values[id];
   if (const auto known = KnownOperation(value)) return known;

@@ -165,8 +165,8 @@ bool LoopProof::AreAllWork(uint64_t address) {
   return are;
 }
 
-// A jump back over what is on the way closes a loop within this one. Its trip ends what came before
-// it if that is work, and else is left out, as if the jump had not been taken.
+// A jump back over code on the way closes a loop within this one. Its trip ends what came before it
+// if that is work, and else is left out, as if the jump had not been taken.
 bool LoopProof::GoOn(const Stretch& stretch) {
   TripPart& part = way_.back();
   if (IsEnd(stretch)) {

@@ -39,7 +39,7 @@ class TripChanges {
   TripValues& values_;
   std::unordered_map<ValueId, ValueId> after_;  // what a trip makes of each leaf
   std::unordered_set<ValueId> varying_;
-  std::unordered_set<ValueId> own_;  // of these, what is made from itself
+  std::unordered_set<ValueId> own_;  // of these, the ones made from themselves
   bool works_ = false;
   bool reads_along_ = false;
 };

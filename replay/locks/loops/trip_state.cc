@@ -124,8 +124,8 @@ ValueId TripState::AddressOf(const StepAddress& memory) {
 }
 
 // The frame pointer counts as one below its value only, where a function's own variables lie; in
-// 32-bit code its parameters are above. Should another pointer be in that register, what is stored
-// there is still followed.
+// 32-bit code its parameters are above. If another pointer is in that register, stores through it
+// are still followed.
 bool TripState::IsStack(ValueId base, uint64_t offset) const {
   const TripValue* value = &values_[base];
   // A stack pointer that was aligned.

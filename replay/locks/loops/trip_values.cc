@@ -45,7 +45,7 @@ KnownFlags FlagsOfSum(uint64_t a, uint64_t b, unsigned bits, bool subtract) {
   return flags;
 }
 
-// Zero and sign of a value of which some bits may be known.
+// Sets the zero and sign flags of a value, as far as its known bits decide them.
 void SetZeroSign(const TripValue& result, unsigned bits, KnownFlags& flags) {
   const uint64_t mask = MaskOf(bits);
   if ((result.ones & mask) != 0) flags.zero = false;
