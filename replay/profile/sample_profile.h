@@ -36,8 +36,8 @@ struct FunctionProfile {
   std::map<LineOfFunction, std::map<std::string, FunctionProfile>> inlined;
 };
 
-// By the linker's names. Functions none of which ran are left out; of the others code that did not
-// run has lines with 0.
+// By the linker's names. Functions that did not run are left out; in other functions, code that did
+// not run has lines with 0.
 std::map<std::string, FunctionProfile> MakeSampleProfile(const CompilerProfile& profile,
                                                          const StaticCode& code,
                                                          SourceLines& lines);

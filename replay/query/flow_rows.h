@@ -39,7 +39,7 @@ class FlowRows : public QueryRows, protected ExecutionConsumer {
   // Before a share is played the rows of the last one are forgotten.
   virtual size_t row_count() const = 0;
   virtual void ForgetRows() = 0;
-  // Begins a thread of which the share of that number can have rows that fit, and none before it.
+  // Begins a thread: the share with that number is the first one that can have rows that fit.
   // Returns the number of the share to begin with, which is not behind it.
   virtual size_t BeginThread(size_t share) = 0;
   // Whether a share of the thread is played at all.
@@ -53,7 +53,7 @@ class FlowRows : public QueryRows, protected ExecutionConsumer {
   // Blocks go to these first.
   void Pass(const BlockRun& run) { Pass(run.lengths.size(), run.tsc); }
   void Pass(const BlockBatch& batch) { Pass(batch.instructions(), batch.last_tsc()); }
-  // The time of the last block of which it is known; 0 if no block has a known time.
+  // Returns the time of the last block with a known time; 0: no block has one.
   uint64_t now() const { return now_; }
 
  private:

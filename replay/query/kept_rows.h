@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Rows of which there are few: all are made at once.
+// Rows of a table that has few: all are made at once.
 #pragma once
 
 #include <cstddef>

@@ -34,7 +34,7 @@ struct ScanPlan {
   std::string ToText() const;
 };
 
-// Returns the limits of a scan of which the other sides of the comparisons are these.
+// Returns the limits of a scan whose conditions compare with `values`.
 QueryLimits LimitsOf(const QueryTable& table, const ScanPlan& plan,
                      std::span<sqlite3_value* const> values);
 

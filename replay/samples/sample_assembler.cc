@@ -54,8 +54,8 @@ uint32_t KnownItems(unsigned type) {
   }
 }
 
-// Newer processors have the latency of the cache in bits 32 to 47, and in the lowest sixteen that
-// of the whole instruction; older ones one number.
+// Newer processors have the cache's latency in bits 32 to 47, and the whole instruction's in the
+// lowest sixteen; older ones have one number.
 void SetLatency(uint64_t word, MemoryAccess& access) {
   constexpr uint64_t kHalf = 0xffff;
   if (const uint64_t cache = word >> 32 & kHalf; cache != 0) {

@@ -211,7 +211,7 @@ class FileLister {
     member = Keep(image, (*file)->bytes(), image.file, {});
   }
 
-  // The kernel that shows it to this process may not be that of who reads the bundle.
+  // The bundle may be read under another kernel, which has another vDSO.
   void AddOwnVdso(const ImageStatus& image) {
     const std::vector<uint8_t> content = CopyOwnVdso();
     Keep(image, content, {}, content);

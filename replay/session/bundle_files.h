@@ -28,7 +28,7 @@ struct BundleFiles {
   bundle::Manifest manifest;
   std::vector<PackedFile> files;  // in the order in which they are packed
   std::vector<std::string>
-      problems;  // what is not packed although reading wants it, a sentence each
+      problems;  // files that reading needs but that are not packed, a sentence each
 };
 
 struct BundleChoice {

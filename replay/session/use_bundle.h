@@ -7,7 +7,7 @@
 
 namespace flowback {
 
-// Where the options' input is a bundle, unpacks it and makes them name what is in it: the recording
+// If the options' input is a bundle, unpacks it and makes the options name its files: the recording
 // as the input, its sources and debug files under ImageSearch::symfs, the core dumps, the kernel's
 // symbols and memory. Files that the options name already are used in place of the bundle's. The
 // files last as long as SessionOptions::bundle, which lists the packed files and the damage.

@@ -281,7 +281,7 @@ bool SpikeFinder::LoadComparison() {
   return false;
 }
 
-// Checks a kept comparison by what is known without it.
+// Checks a kept comparison against facts known without it.
 bool SpikeFinder::IsComparison() const {
   const auto is_normal = [&](uint32_t number) {
     return report_.GroupOf(report_.instances[number]) == InstanceGroup::kNormal;

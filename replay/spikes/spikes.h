@@ -78,7 +78,7 @@ struct Outlier {
   std::vector<NodeCost> costs;  // of all its paths, by node
 };
 
-// What the first pass finds, whatever it is compared by.
+// The first pass's result, for any measure of comparison.
 struct MeasuredInstances {
   static constexpr size_t kMostInstances = size_t{1} << 21;
 

@@ -92,7 +92,7 @@ JitNames::Range JitNames::MakeRange(uint64_t at, uint64_t begin, uint64_t end,
           .lines = symbol.lines.get()};
 }
 
-// The symbols in the order of their times, the pages in that of their beginnings. A page gets the
+// The symbols are in order of their times, the pages in order of their beginnings. A page gets the
 // names that had been given when the first of its code ran; if no name had been given yet, the
 // first that was given after that. Not the latest before the next page: that is the next page's
 // function, named before it ran.

@@ -46,8 +46,8 @@ WatchAddresses::WatchAddresses(const Recording& recording)
   }
 }
 
-// The stop's address is that of the place behind a filter's border. A recording up to a function
-// stops ahead of its first instruction; no branch need lead there.
+// The stop's address is the place behind a filter's border. A recording up to a function stops
+// ahead of its first instruction; no branch need lead there.
 TimePhase StreamTimes::After(const TraceEvent& event) const {
   const bool span_ends =
       event.kind == EventKind::kStoppedAsync && event.has_ip && span_.until.contains(event.ip);

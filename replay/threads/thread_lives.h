@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Threads' lives by the records, whatever CPU they were on. Perf nanoseconds.
+// Threads' lives by the records, on any CPU, in perf nanoseconds.
 #pragma once
 
 #include <cstdint>

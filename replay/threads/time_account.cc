@@ -4,7 +4,7 @@
 // overlap. The rest of its life it was off the CPUs. This needs only the streams' first and last
 // times, which the source knows without decoding. Then each stream is decoded, once: that gives its
 // sums, and shows what the slots on its CPU were (stream_times.h). So every unit of a life is
-// counted once, whatever the input.
+// counted once, for any input.
 #include "flowback/replay/time_account.h"
 
 #include <algorithm>

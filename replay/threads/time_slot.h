@@ -10,7 +10,7 @@ namespace flowback {
 
 inline constexpr uint64_t kOpenTime = ~uint64_t{0};
 
-// A moment in the account's unit, and what is proven about it.
+// A moment in the account's unit, and its proven bounds.
 struct TimePoint {
   uint64_t time = 0;
   uint64_t lo = 0;

@@ -8,7 +8,7 @@
 //      |- g          ->          |    |- f
 //                                |    |- g
 //
-// No child moves. When the flow ends, or is lost, the tree so far is added to that of the thread,
+// No child moves. When the flow ends, or is lost, the tree so far is added to the thread's tree,
 // path by path.
 #include "replay/timeline/call_tree.h"
 

@@ -30,7 +30,7 @@ struct CycleCounts {
   uint64_t own_hi = 0;
   uint64_t enclosed = 0;     // of this call and what it called: surely,
   uint64_t enclosed_hi = 0;  // or at most
-  uint64_t around_hi = 0;  // at most, beside what is enclosed; its callers' own are enclosed there
+  uint64_t around_hi = 0;  // at most, beside enclosed time; its callers' own time is enclosed there
 
   void Add(const CycleCounts& other);
 };
@@ -61,7 +61,7 @@ struct NodeCounts {
   void AddSums(const NodeCounts& other);
 };
 
-// A forest: several trees whose roots have no function, of which the first one is the result's.
+// A forest: several trees whose roots have no function. The first tree is the result.
 class CallTree {
  public:
   static constexpr uint32_t kNone = UINT32_MAX;
@@ -80,8 +80,8 @@ class CallTree {
   // Everything under `root` happened in a call of the function, which makes that root's place;
   // returns the new root.
   uint32_t PutUnder(uint32_t root, uint32_t function);
-  // Adds what is under `from`, a root, to `to`, and forgets it. `moved` hears which node each
-  // became.
+  // Adds the nodes under `from`, a root, to `to`, and forgets them. Calls `moved` with each node's
+  // old and new number.
   using Moved = std::function<void(uint32_t from, uint32_t to)>;
   void Merge(uint32_t from, uint32_t to, const Moved& moved = {});
   uint32_t ParentOf(uint32_t node) const { return nodes_[node].parent; }

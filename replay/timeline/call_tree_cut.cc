@@ -3,8 +3,8 @@
 // Which call paths a tree keeps when it is cut.
 //
 // A path costs what its calls took with all that they called. So no path is more expensive than its
-// caller's, and the most expensive paths, whatever their number, are a tree. Each path of that tree
-// whose callees are not all in it gets one more node, which has what was cut below it:
+// caller's, and the most expensive paths, for any number of them, are a tree. Each path of that
+// tree whose callees are not all in it gets one more node, for the calls cut below it:
 //
 //     main 100                            main 100
 //      |- f 60                             |- f 60
@@ -73,7 +73,7 @@ class CallTree::Cutter {
   }
 
   size_t CutsOf(size_t i) const { return hidden_[i] != 0 || has_cut_[i] ? 1 : 0; }
-  // With the nodes for what is cut, of which it may need one more, and its caller one less.
+  // Counts the nodes for cut calls, too: the path may need one more, and its caller one less.
   void Keep(size_t i) {
     kept_[i] = true;
     size_ += 1 + CutsOf(i);
@@ -110,7 +110,7 @@ class CallTree::Cutter {
     });
   }
 
-  // Adds the counts of what is cut to the node below its innermost caller that is kept.
+  // Adds the counts of a cut path to the node below its innermost kept caller.
   void Fold() {
     std::vector<uint32_t> above(walk_.steps.size(), kNowhere);  // that caller's place
     for (size_t i = 0; i < walk_.steps.size(); ++i) {

@@ -35,7 +35,7 @@ std::vector<DurationCounts::Slot> DurationCounts::Sorted() const {
   return sorted;
 }
 
-// Returns the value of which `rank` are smaller.
+// Returns the value that has `rank` smaller ones.
 uint64_t DurationCounts::ValueAt(const std::vector<Slot>& sorted, uint64_t rank) const {
   uint64_t before = 0;
   for (const Slot& slot : sorted) {

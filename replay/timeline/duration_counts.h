@@ -13,8 +13,8 @@
 namespace flowback {
 
 // A bucket for each value below 64, and 32 for each power of two above: results are right to a
-// thirty-second. Only buckets that have something take memory: they lie in a table with open
-// addressing, of which no more than half is used.
+// thirty-second. Only buckets with counts take memory: they lie in a table with open addressing
+// that is at most half full.
 class DurationCounts {
  public:
   void Add(uint64_t duration) {

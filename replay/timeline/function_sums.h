@@ -31,9 +31,9 @@ struct InnerSums {
 
 // The calls of call paths that have been cut from a CallTree, by function.
 //
-// A call's own sums belong to its function, whatever called it. Its sums with callees belong to the
-// function only once, to its outermost call. A caller of all that is under a root may be found
-// later; so these sums are kept by root until no caller can be found any more.
+// A call's own sums belong to its function, whichever function called it. Its sums with callees
+// belong to the function only once, to its outermost call. A caller of all calls under a root may
+// be found later; so these sums are kept by root until no caller can be found any more.
 class CutFunctions {
  public:
   // Adds a call path's own sums. `cycles` are the path's own, too.
@@ -61,8 +61,8 @@ class CutFunctions {
 };
 
 // Checks that the functions' own times and instructions, with those in no call, are all of the
-// timeline's. Errors: kSystem where they are not. An overview's functions are estimates, of which
-// that need not hold.
+// timeline's. Errors: kSystem where they are not. An overview's functions are estimates, so that
+// need not hold for them.
 Status CheckFunctions(const Timeline& timeline);
 
 // Adds one thread's sums by function to those of all.

@@ -11,8 +11,8 @@
 
 namespace flowback {
 
-// Where there are more than it may keep, it lets go of the shorter half: whatever is kept, all that
-// it lies in is kept, too.
+// Where there are more than it may keep, it drops the shorter half. So all callers of a kept call
+// are kept, too.
 class KeptCalls {
  public:
   explicit KeptCalls(size_t most) : most_(most) {}
@@ -21,7 +21,8 @@ class KeptCalls {
   void Add(const TimelineCall& call);
   // Adds a system call. It is never the longest call: its caller took longer.
   void AddSystemCall(const TimelineCall& call) { Keep(call); }
-  // Adds one of which no more is known than that, and how long it was, where that is enough.
+  // Returns whether a call is left out because it is too short, and counts it then. Needs no more
+  // of it than its duration and whether it is whole.
   bool LeaveOut(bool whole, uint64_t duration) {
     const bool out = duration < shortest_ && !IsLongest(whole, duration);
     left_out_ += out ? 1 : 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // They are kept as a timeline in which nobody calls anything: its bytes are checked when they are
-// read, the law of conservation of time among what is checked.
+// read, against the law of conservation of time, too.
 #include "replay/timeline/kept_times.h"
 
 #include <chrono>
@@ -44,7 +44,7 @@ class TimeAccountBuilder final : public ExecutionConsumer {
   LossSums& losses_;
 };
 
-// Makes the accounts of whatever decodes the streams.
+// Makes the accounts while an index's pass decodes the streams.
 class TimesMaker final : public IndexListener {
  public:
   TimesMaker(const Recording& recording, const StreamInputs& inputs)

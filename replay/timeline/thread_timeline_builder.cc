@@ -8,8 +8,8 @@
 //     flow         main | read                    | main  | write             | main
 //     given        main | read .. read ..    read | main  | write .. write .. | main
 //
-// At each entry and exit what lies since the last one is given to the call that was the innermost,
-// span by span. Whatever the flow's times are, each moment is given once.
+// At each entry and exit the time since the last one is given to the call that was the innermost,
+// span by span. Each moment is given once, for any times of the flow.
 #include "replay/timeline/thread_timeline_builder.h"
 
 #include <algorithm>
@@ -18,7 +18,7 @@
 namespace flowback {
 namespace {
 
-// Returns bounds of two points at one time, either of which it may be.
+// Returns the bounds of a point that may be either of two points at one time.
 TimePoint Either(const TimePoint& a, const TimePoint& b) {
   return {a.time, std::min(a.lo, b.lo), std::max(a.hi, b.hi)};
 }

@@ -31,7 +31,7 @@ class TimeStrip {
     else
       AddAcross(begin, end, kind, function, focus);
   }
-  // Adds executing time of which each function had a part.
+  // Adds executing time that several functions share.
   void AddShared(uint64_t begin, uint64_t end, std::span<const FunctionPart> parts);
   // For times executing that lie one behind the other, from the last one's end up to a time that is
   // not behind this: each to its function, then all of them together.

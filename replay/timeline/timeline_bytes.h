@@ -15,8 +15,8 @@ namespace flowback {
 
 // All of it. Empty: it names code that is in none of the spaces.
 std::vector<uint8_t> TimelineToBytes(const Timeline& timeline, const SpaceNames& spaces);
-// Empty: these are no such bytes. What they lead to can be shown, whatever they are: all numbers of
-// functions, paths and kinds are of some that are there, and the law holds.
+// Empty: the bytes are not valid. A result can always be shown: all its numbers of functions, paths
+// and kinds exist, and the law holds.
 std::optional<Timeline> TimelineFromBytes(Bytes bytes, const Recording& recording,
                                           const SpaceNames& spaces);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Usual calls and returns, of which a thread makes millions.
+// Handles usual calls and returns: a thread makes millions of them.
 //
 // Nearly all of them come one behind the other while the thread executes, in a time that its
 // account has as one span. There each of them gives a time and some instructions to the innermost

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Only what is named here has exact steps; anything else leaves nothing known.
+// Only instructions named here have exact steps; any other one leaves its results unknown.
 #include "replay/values/aarch64_facts.h"
 
 #include "replay/values/known_bits.h"

@@ -45,8 +45,8 @@ struct CallValues {
   KnownBits result{};
 };
 
-// Anywhere, if what is proven does not bound it. The kernel's later writes are left out: to memory
-// of io_uring, and to addresses that an ending thread registered.
+// The kernel may write anywhere if the proven values do not bound it. The kernel's later writes are
+// left out: to memory of io_uring, and to addresses that an ending thread registered.
 KernelWrites WritesOf(const CallValues& call, CodeMode mode);
 
 // Whether the call ends its thread alone. The kernel then writes to that thread's header, and to

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A 64-bit value of which some bits are proven.
+// A 64-bit value with some proven bits.
 #pragma once
 
 #include <cstdint>

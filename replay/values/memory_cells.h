@@ -39,8 +39,7 @@ class MemoryCells {
   MemoryCells(const ValueGraph& graph, const Surroundings& surroundings)
       : graph_(graph), surroundings_(surroundings) {}
 
-  // Makes the cells from what is proven of the values. False: what is known of memory contradicts
-  // itself.
+  // Makes the cells from the proven bits of the values. False: the known memory contradicts itself.
   bool Link(const std::vector<KnownBits>& values);
 
   // REQUIRES: the step is a load or store of at most 8 bytes.

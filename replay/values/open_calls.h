@@ -2,9 +2,9 @@
 // The calls along a path that have not returned yet, and the registers ahead of each.
 //
 // A function that keeps to the calling convention returns with the stack pointer and some
-// registers as they were before it was called. Nothing proves that of a function, so only a path
-// that says so takes it to be true (ExecutedPath::keeps_convention). A return that does not lead
-// behind the innermost call ends all that is known of calls, and so does a jump to where a call had
+// registers as they were before it was called. Nothing proves that a function does, so it is
+// assumed only if the path says so (ExecutedPath::keeps_convention). A return that does not lead
+// behind the innermost call ends all knowledge about calls, and so does a jump to where a call had
 // returned to, as longjmp makes it.
 #pragma once
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the value engine works on: a stretch of one thread's exact flow, and what is known of the
-// thread's registers and memory somewhere along it.
+// The value engine's input: a stretch of one thread's exact flow, and known values of the thread's
+// registers and memory somewhere along it.
 #pragma once
 
 #include <array>

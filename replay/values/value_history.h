@@ -6,17 +6,17 @@
 //   if (const auto rax = history.Register(point, 0)) Use(*rax);
 //
 // A known state, such as a core dump's, proves values at one point. Each instruction proves more:
-// what it computed from what is known, and what it must have had to come to what is known. The
-// engine goes back and forth over the path until nothing new is proven. Bits are proven one by
-// one, so a byte of a register may be known where the rest is not.
+// the results that it computed from known values, and the operands that it must have had for known
+// results. The engine goes back and forth over the path until nothing new is proven. Bits are
+// proven one by one, so a byte of a register may be known where the rest is not.
 //
 // Memory is followed where only the process itself can write to it (Surroundings::is_private). A
-// store to an address that is not proven, a system call that may write, and whatever else may
-// change memory in between end all that is known of memory, in both directions. No store is
-// assumed to keep away from any address. Loads and stores whose addresses are proven meet the same
-// bytes where nothing may have written between them.
+// store to an unproven address, a system call that may write, and any other step that may change
+// memory end all knowledge about memory, in both directions. No store is assumed to keep away from
+// any address. Loads and stores whose addresses are proven meet the same bytes where nothing may
+// have written between them.
 //
-// Nothing is guessed. If what is known contradicts itself (a core of another run, memory that
+// Nothing is guessed. If known values contradict each other (a core of another run, memory that
 // somebody else wrote to), the history proves nothing at all, and says where.
 #pragma once
 
@@ -54,7 +54,7 @@ struct ChainLink {
     kLoaded,    // from memory
     kStored,    // to memory, from where it was loaded later
     kConstant,  // the instruction contains the value
-    kUnknown,   // the instruction is not one of which it is known how it computes
+    kUnknown,   // how the instruction computes is not known
   };
   Kind kind = Kind::kUnknown;
   size_t instruction = 0;
@@ -67,7 +67,7 @@ struct ChainLink {
 enum class ChainEnd : uint8_t {
   kConstant,   // a constant gave the value
   kSeveral,    // several values did
-  kUnknown,    // an instruction did of which it is not known how it computes, or a system call
+  kUnknown,    // an instruction that computes in an unknown way, or a system call, did
   kGap,        // the flow is missing there, or control came from elsewhere
   kBeginning,  // the value is older than the path
   kAddress,    // it was loaded from an address that is not proven
@@ -108,7 +108,7 @@ class ValueHistory {
   ~ValueHistory();
 
   const ExecutedPath& path() const;
-  // The instruction at which what is known contradicts itself: nothing is proven then.
+  // Returns the instruction at which known values contradict each other: nothing is proven then.
   std::optional<size_t> contradiction() const;
   // The proven bits of a register at a point, by its number in step_register.
   KnownBits Bits(size_t point, uint8_t number) const;

@@ -93,8 +93,8 @@ QueryValue Cell(const Row& row, size_t column) {
   }
 }
 
-// Each edge has a row. What is left, of targets that are not known and of branches that were not
-// taken, is one row more.
+// Each edge has a row. Executions with an unknown target, and branches not taken, have one more
+// row.
 void AddRows(const Row& all, std::vector<Row>& rows) {
   uint64_t elsewhere = all.sum->taken.times;
   for (const auto& [place, edge] : all.sum->edges) {

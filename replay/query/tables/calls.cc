@@ -87,8 +87,8 @@ class CallRows final : public StackRows {
   bool knows_open_ = true;
 };
 
-// If the rows begin in the middle, calls that began before are open there, of which not all is
-// known (KeptStacks::GoTo). So a query that reads such columns begins with the thread, unless it
+// If the rows begin in the middle, calls that began before are open there, and not all about them
+// is known (KeptStacks::GoTo). So a query that reads such columns begins with the thread, unless it
 // asks for calls that begin later.
 size_t CallRows::BeginThread(size_t share) {
   open_ = 0;

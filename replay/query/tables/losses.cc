@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The table losses: what is missing of each thread's flow, and what the recorder says it lost.
+// The table losses: the losses in each thread's flow, and those that the recorder reports.
 #include <string>
 #include <vector>
 

@@ -22,7 +22,7 @@ enum class CauseKind : uint8_t {
   kCalls,         // a function was called more often
   kBranch,        // a branch went where it hardly ever goes in normal instances
   kTrips,         // a loop made more trips
-  kInstructions,  // more instructions, of which no single branch is the reason
+  kInstructions,  // more instructions, but no single branch is the reason
   kSlower,        // no more instructions, but more time
   kSystemCall,    // a system call was made that normal ones hardly ever make
   kSystemTime,    // system calls took longer, or were made more often

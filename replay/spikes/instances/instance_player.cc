@@ -127,7 +127,7 @@ void InstancePlayer::OnBlocks(const BlockBatch& batch) {
   if (stepping_) stepping_ = sink_.OnStep(counted_, edge);
 }
 
-// A step belongs to what is open where it begins.
+// A step belongs to the instance that is open where the step begins.
 void InstancePlayer::CountSteps(const BlockBatch& batch, uint64_t begin) {
   const BlockTable& table = *batch.table;
   const size_t count = batch.steps.size();

@@ -20,7 +20,7 @@ uint32_t PathTree::Find(const InstancePath& child) {
                 .site = child.site,
                 .kind = static_cast<uint8_t>(child.kind)};
   const auto [known, added] = children_.try_emplace(key, 0);
-  uint32_t& node = known->second;  // stays where it is, whatever is added
+  uint32_t& node = known->second;  // stays in its place when nodes are added
   if (added) node = Make(child);
   if (is_call)
     last_[child.parent] = {.function = child.function, .child = node, .site = child.site};

@@ -2,7 +2,7 @@
 // The regions that a program names itself (flowback/self.h), as instances: from the return of
 // flowback_region_begin to the call of flowback_region_end that belongs to it.
 //
-// They nest. A region within one of a name that is asked for is a part of it, whatever its name.
+// They nest. A region within a wanted region is a part of it, under any name.
 #pragma once
 
 #include <cstdint>

@@ -37,7 +37,7 @@ bool StepPlayer::Comes(uint64_t begin, uint64_t end) {
   return next_ < end_ && stretches_[next_].begin < end;
 }
 
-// A step belongs to what is open where it begins.
+// A step belongs to the instance that is open where the step begins.
 void StepPlayer::Step(uint64_t position, uint32_t edge) {
   if (edge == BranchTable::kNoEdge || !wanted_ || stretches_[next_].begin > position) return;
   wanted_ = sink_.OnStep(stretches_[next_].number, edge);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A name is a chain of names with their lengths ("3std5stdio"), of which a template's has its
-// arguments behind it ("__T2toTiZ"), and a function's, its type, if another name follows. "Q" and a
+// A name is a chain of names with their lengths ("3std5stdio"). A template's name has its arguments
+// behind it ("__T2toTiZ"); a function's name has its type, if another name follows. "Q" and a
 // number go back to a name or a type that stands that many letters before: what it says may be
 // repeated that way again and again, so the text has a bound. A type can only be read from its
 // beginning, and all of it is read, whether it is shown or not.
@@ -44,7 +44,7 @@ class DReader : private DScanner {
   }
 
  private:
-  static constexpr int kDeepest = 200;  // what is within each other
+  static constexpr int kDeepest = 200;  // nested types and names
 
   // Counts how deep the reading is, and how much it has said.
   class Depth {

@@ -87,7 +87,7 @@ class LengthEstimate {
   std::string_view name_;
   size_t at_ = 0;
   size_t sum_ = 0;
-  size_t longest_ = 1;  // of what is complete
+  size_t longest_ = 1;  // of the complete part
   std::vector<Level> levels_{1};
 };
 

@@ -8,7 +8,7 @@
 namespace flowback::symbols {
 
 // A name that would become megabytes, or kilobytes as it is, stays mangled or is cut. A version or
-// "@plt" behind the mangled name is kept; what is not mangled comes back as it is.
+// "@plt" behind the mangled name is kept; a name that is not mangled comes back unchanged.
 std::string Demangled(const std::string& name);
 
 }  // namespace flowback::symbols

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A name is that of a function in C++'s namespaces, the last of which is a hash. Letters that no
+// A name is written as a function in C++'s namespaces; the last one is a hash. Letters that no
 // linker takes stand between dollars.
 #include <algorithm>
 #include <array>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The grammar is that of Rust's RFC 2603 ("symbol name mangling v0"). A name is read from left to
-// right, and written as it is read; "B" goes back to a place that was read before. Such a place may
-// go back, too, so the text can double at each step: what is written has a limit, and so have the
-// steps and how deep they nest.
+// The grammar is in Rust's RFC 2603 ("symbol name mangling v0"). A name is read from left to right,
+// and written as it is read; "B" goes back to a place that was read before. Such a place may go
+// back, too, so the text can double at each step: its length, the number of steps and their nesting
+// have limits.
 #include "replay/symbols/demangle/rust_names.h"
 
 #include <algorithm>

@@ -373,7 +373,7 @@ bool Send(const std::string& bytes) {
   return true;
 }
 
-// Does what is asked for, one request after the other, until the other end goes.
+// Serves one request after the other until the other end closes.
 class Server {
  public:
   int Run() {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The order is gdb's: by build-id in the debug folders, then by name beside the program, in .debug
-// there, and in the debug folders under the program's path. A build-id that both files have and
-// that differs excludes a file whatever its checksum says.
+// there, and in the debug folders under the program's path. If both files have a build-id and the
+// two differ, the file is excluded, even if its checksum is right.
 #include "replay/symbols/elf/debug_file.h"
 
 #include <zlib.h>

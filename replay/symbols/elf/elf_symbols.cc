@@ -101,8 +101,8 @@ ElfSymbols ElfSymbols::Read(const SymbolFile& file, const SymbolFile* debug_file
   return result;
 }
 
-// Source files may each have a local function of one name: moved code belongs to that of its own
-// file, else to the one that all files know, else to the nearest.
+// Source files may each have a local function of one name: moved code belongs to its own file's
+// function, else to the global one, else to the nearest.
 void ElfSymbols::FindWholes() {
   std::map<std::string_view, std::vector<const ElfSymbol*>> wanted;
   for (const ElfSymbol& symbol : symbols_)

@@ -21,7 +21,7 @@ struct ElfSymbol {
   bool is_function = false;  // the table says so; else it is a label in code
   bool has_size = false;  // in the table; else `end` is where the next symbol begins, or the limit
   uint32_t source = 0;    // of a local symbol: the number of its source file; else 0
-  size_t function_size = 0;  // of `name`, once Find gave it: what is the function's name of it
+  size_t function_size = 0;  // of the function's part of `name`, once Find gave it
   uint64_t whole = 0;        // where the function begins that this code was moved away from, else
                              // `begin`
   std::string name;

@@ -58,8 +58,8 @@ void SymbolFile::ReadHeaders() {
   }
 }
 
-// libelf would unpack a compressed table whatever size that claims to be. Linkers and objcopy only
-// compress what DWARF is made of, which is not read here.
+// libelf would unpack a compressed table of any claimed size. Linkers and objcopy compress only
+// DWARF sections, which are not read here.
 std::string_view SymbolFile::String(size_t table, size_t offset) const {
   const FileSection* section = At(table);
   if (section != nullptr && (section->header.sh_flags & SHF_COMPRESSED) != 0) return {};

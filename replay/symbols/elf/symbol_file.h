@@ -63,7 +63,7 @@ class SymbolFile {
   void ReadHeaders();
 
   struct PackedHeader {
-    size_t size;  // bytes in front of what is packed
+    size_t size;  // bytes in front of the packed data
     uint64_t unpacked;
   };
   std::optional<PackedHeader> CompressionHeader(const FileSection& section) const;

@@ -64,7 +64,7 @@ class EncodedValues {
     else
       at_ += count;
   }
-  // A pointer in one of DWARF's encodings. 0 where the value is 0, whatever it is relative to.
+  // A pointer in one of DWARF's encodings. 0 if the value is 0, even for relative encodings.
   uint64_t Pointer(uint8_t encoding) {
     const uint64_t own = address_ + at_;
     const uint64_t value = Value(encoding & 0x0f);

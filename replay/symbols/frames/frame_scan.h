@@ -19,8 +19,8 @@ namespace flowback::symbols {
 
 // Follows the code from the begin of a function to the place `at`, on the ways that its direct
 // branches leave. `code` begins with the function's first byte and may go on behind `at`, which is
-// an offset in it. Empty: no way leads there, or the code does to the stack pointer what is not
-// understood. x86 only.
+// an offset in it. Empty: no way leads there, or the code changes the stack pointer in an unknown
+// way. x86 only.
 std::optional<FrameRules> RulesFromBegin(Bytes code, uint64_t at, CodeMode mode);
 
 // For code whose functions' begins are unknown: looks back from its end for the instruction that

@@ -89,7 +89,7 @@ std::optional<FrameSection::Record> FrameSection::RecordAt(uint64_t at) const {
     length = reader.Fixed(8);
     record.width = 8;
   }
-  // .eh_frame has four bytes there whatever the length has.
+  // .eh_frame has four bytes there, even if the length has eight.
   if (kind_ == Kind::kEhFrame) record.width = 4;
   record.names_at = at + reader.at();
   record.next = record.names_at + length;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // LLVM reads DWARF well, but damaged DWARF can crash it, keep it busy for ever, or make it allocate
 // without bound; and loading it takes time that most commands need not spend. So it lives in a
-// program of its own, started when the first source line of a file is asked for. Whatever becomes
-// of that process, this one goes on without those lines and says so.
+// program of its own, started when the first source line of a file is asked for. If that process
+// fails, this one goes on without those lines and says so.
 //
 // The program is looked for beside flowback, as it was built or installed: folders move, but bin/
 // and lib/ move together. Programs that link the library and lie elsewhere find it where it was

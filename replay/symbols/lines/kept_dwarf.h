@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// One file's DWARF, of which each compile unit is read once for all commands.
+// One file's DWARF. Each compile unit is read once for all commands.
 //
 // Before the first line of a file is known its debug sections are unpacked, and all its units are
 // looked through: of a C library whose debug file is compressed that takes longer than all else of
@@ -56,7 +56,7 @@ class KeptDwarf {
   std::unique_ptr<const CachedBytes> kept_;
   std::vector<UnitRange> units_;
   std::map<uint32_t, std::string_view> read_;  // each unit as it was read
-  std::deque<std::string> new_;                // of these, what is not in the cache yet
+  std::deque<std::string> new_;                // those that are not in the cache yet
   uint64_t bytes_ = 0;                         // of all of them
   std::unique_ptr<DwarfClient> client_;
   std::string problem_;  // why there is no client

@@ -27,7 +27,7 @@ std::string_view SourceText::Line(uint32_t number) const {
   if (number == 0 || number > begins_.size()) return {};
   const size_t begin = begins_[number - 1];
   const size_t end = number < begins_.size() ? begins_[number] : text_.size();
-  // Printed each time that it executes: what is longer is no line that a person reads.
+  // A line is printed each time that it executes: no person reads a longer line.
   constexpr size_t kLongest = 4096;
   return Trimmed(std::string_view(text_).substr(begin, end - begin)).substr(0, kLongest);
 }

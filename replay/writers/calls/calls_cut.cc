@@ -72,7 +72,7 @@ void CallsCut::OnExit(const ExportedExit& exit) {
   next_.OnExit(told);
 }
 
-// What is called from a call that is left out, too, is among that one's instructions.
+// A call from a call that is left out, too, is among the latter's instructions.
 void CallsCut::Absorb(uint64_t instructions) {
   if (!open_.empty() && open_.back().wanted) open_.back().absorbed += instructions;
 }

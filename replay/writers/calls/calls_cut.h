@@ -2,9 +2,8 @@
 // Leaves calls out of what a writer is told: those outside of a time, of other functions, short
 // ones, deep ones.
 //
-// What is left out below a call that is kept counts as that call's own instructions, so that the
-// sums stay those of the flow. A call that is cut by the time is told as one that goes on: it has
-// no instructions.
+// Calls left out below a kept call count as its own instructions, so that the sums stay the flow's.
+// A call cut by the time is reported as one that goes on: it has no instructions.
 #pragma once
 
 #include <cstddef>
@@ -35,7 +34,7 @@ class CallsCut final : public CallsTeller {
  private:
   struct Open {
     ExportedEntry entry;
-    bool matches = false;   // its function is wanted, or that of a call that it is in
+    bool matches = false;   // its function, or an outer call's, is wanted
     bool wanted = false;    // it may be told
     bool told = false;      // it was
     size_t level = 0;       // of the wanted calls, from 1

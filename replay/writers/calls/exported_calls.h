@@ -95,7 +95,7 @@ class ExportedCalls final : public PlayConsumer, private CallListener {
   ExportedCalls(const CallsExport& input, CallsTeller& teller);
 
   // Plays the part, or all selected threads, and adds losses to the session's. Errors: as
-  // Player::Play's; kUnsupported for samples, of which the calls between are not known.
+  // Player::Play's; kUnsupported for samples, because the calls between them are not known.
   Status Tell();
   // All functions so far; a later one may move them.
   const std::vector<ExportedFunction>& functions() const { return shown_; }

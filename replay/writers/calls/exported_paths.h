@@ -27,8 +27,8 @@ struct ExportedPath {
   bool IsRoot() const { return parent == UINT32_MAX; }
 };
 
-// Needs memory for the paths, of which there are kMostPaths at most: what lies below in others is
-// one path for each parent.
+// Needs memory for the paths, at most kMostPaths: calls in further paths become one path for each
+// parent.
 class ExportedPaths final : public CallsTeller {
  public:
   static constexpr size_t kMostPaths = size_t{1} << 20;

@@ -23,7 +23,7 @@ struct BranchArrow {
 };
 
 struct ArrowPicture {
-  std::string svg;  // its top is that of the first row; empty: there is nothing to show
+  std::string svg;  // its top is the first row's top; empty: nothing to show
   size_t width = 0;
 };
 

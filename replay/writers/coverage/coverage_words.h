@@ -13,8 +13,8 @@ namespace flowback {
 
 struct CoverageView;  // flowback/writers.h
 
-// Returns the sentences that the summary begins with: how much of the program was executed, and
-// what is not known.
+// Returns the sentences that the summary begins with: how much of the program was executed, and how
+// much is unknown.
 std::vector<std::string> CoverageSentences(const CoverageView& view);
 
 // Returns PercentNumber as text, such as "31.2 %". Returns "-" for an empty share.

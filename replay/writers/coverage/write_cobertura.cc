@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // `coverage --format cobertura`: XML by the DTD of Cobertura 4, for CI servers. A folder is a
-// package, a file a class. Lines of which it is not known whether they were executed are left out.
+// package, a file a class. Lines are left out if it is unknown whether they were executed.
 #include <fmt/format.h>
 
 #include <map>

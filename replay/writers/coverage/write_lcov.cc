@@ -7,8 +7,8 @@
 // lcov 2 refuses a tracefile that contradicts itself: a line was executed exactly if one of its
 // branches went one way or the other. In real code the two differ: a line may have the code of two
 // functions, and in optimised code a branch may be counted where its line does not begin. So a line
-// counts as executed once where its branch was, and the branches of a line of which others executed
-// are left out, which a comment says.
+// counts as executed once where its branch was, and if a line executed but none of its branches was
+// reached, they are left out, which a comment says.
 #include <fmt/format.h>
 
 #include <algorithm>

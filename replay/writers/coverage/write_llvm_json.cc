@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// `coverage --format llvm-json`: what `llvm-cov export` writes, version 2.0.1. A line is a region
-// of its own: columns are missing. Lines of which it is not known whether they were executed have
-// no count.
+// `coverage --format llvm-json`: the format of `llvm-cov export`, version 2.0.1. A line is a region
+// of its own: columns are missing. Lines have no count if it is unknown whether they were executed.
 #include <fmt/format.h>
 
 #include <string>

@@ -163,7 +163,7 @@ class SummaryWriter {
 
   void WriteNever() {
     std::vector<ReportedFunction> never = UnexecutedFunctions(report_);
-    // The program's own first: what is missed of a library is often not its user's.
+    // The program's own functions first: a library's user need not cover all of the library.
     SortFunctions(never, view_.sort);
     std::ranges::stable_partition(
         never, [this](const ReportedFunction& at) { return at.object == main_; });

@@ -16,7 +16,7 @@
 
 namespace flowback {
 
-// Receives what is odd about an export that was written all the same. May be empty.
+// Receives warnings about an export that was written all the same. May be empty.
 using ExportWarning =
     std::function<void(const std::string& text, const std::vector<std::string>& remedies)>;
 

@@ -11,8 +11,8 @@
 
 namespace flowback {
 
-// Writes the stacks of the selected threads: one thread after the other, in program order, whatever
-// the number of cores. REQUIRES: the source holds samples. Errors: as Decoder::Decode's.
+// Writes the stacks of the selected threads: one thread after the other, in program order, for any
+// number of cores. REQUIRES: the source holds samples. Errors: as Decoder::Decode's.
 Status WriteSampledStacks(Session& session, TextSink& sink);
 
 }  // namespace flowback

@@ -21,8 +21,8 @@ struct LockLane {
 };
 
 // Returns the threads that waited, or held what others waited for: those with most of it, at most
-// `most`, in the order of the report. Without strips in the report, the columns, of which there are
-// `columns` then, have the waits that are listed one by one. Empty without times.
+// `most`, in the order of the report. Without strips in the report, the lanes have `columns`
+// columns with the waits that are listed one by one. Empty without times.
 std::vector<LockLane> LanesOf(const LockReport& report, size_t columns, size_t most);
 
 }  // namespace flowback

@@ -142,7 +142,7 @@ class PictureWriter {
   }
 
   void WriteWaits(double top) {
-    constexpr double kLeast = 0.4;  // wide; what is narrower is left out
+    constexpr double kLeast = 0.4;  // wide; narrower waits are left out
     std::map<uint32_t, double> y_of;
     for (size_t i = 0; i < lanes_.size(); ++i) y_of[lanes_[i].thread] = YOf(top, i);
     size_t arrows = 0;

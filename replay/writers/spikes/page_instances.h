@@ -46,7 +46,7 @@ struct PageInstances {
   std::vector<PageInstance> shown;  // by row, then by begin
   std::vector<PageBar> bars;
   uint64_t begin = 0;   // the StripPlace of the first instance
-  uint64_t length = 1;  // from there to that of the last one, at least 1
+  uint64_t length = 1;  // from there to the last one's StripPlace, at least 1
   size_t columns = 0;   // of the cells of a row; 0: all instances are shown
 };
 

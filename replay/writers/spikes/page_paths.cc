@@ -8,8 +8,8 @@
 namespace flowback {
 namespace {
 
-// By node, the largest share that it and what is below it have of the time, the cycles or the
-// instructions of a group, or of an instance.
+// By node, the largest share that it and the nodes below it have of the time, cycles or
+// instructions of a group or an instance.
 class PathShares {
  public:
   explicit PathShares(const SpikeReport& report)

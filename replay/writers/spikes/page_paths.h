@@ -23,7 +23,7 @@ struct PagePaths {
   // A path with less than this share of the time, cycles and instructions is too small, everywhere.
   static constexpr double kLeastShare = 1.0 / 2000;
 
-  std::vector<PagePath> paths;     // a parent stands before what is below it
+  std::vector<PagePath> paths;     // a parent stands before its children
   std::vector<uint32_t> place_of;  // by node of the report: the path that has its cost
 
   // Returns what the nodes of `costs` cost, by path: nothing is left out. `costs` is by node.

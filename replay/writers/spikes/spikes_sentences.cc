@@ -316,8 +316,8 @@ std::string OutlierSentence(const SpikesView& view, const Outlier& outlier) {
 }
 
 // Returns a sentence, with a space ahead, on how many slow and how many normal instances take this
-// way of a branch. Empty unless the share of the slow ones is at least 25 percentage points above
-// that of the normal ones: a smaller difference explains nothing.
+// way of a branch. Empty unless the slow ones' share is at least 25 percentage points above the
+// normal ones': a smaller difference explains nothing.
 std::string WhoGoesThere(const SpikeReport& report, uint32_t way) {
   constexpr double kTelling = 0.25;
   const GroupSums& slow = report.slow_sums;

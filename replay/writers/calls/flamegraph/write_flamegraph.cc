@@ -169,7 +169,7 @@ class FlamegraphPicture {
   TextSink& sink_;
   std::vector<Bar> bars_;  // of the paths
   Bar all_;
-  uint32_t deepest_ = 0;  // of what is drawn
+  uint32_t deepest_ = 0;  // of the drawn frames
 };
 
 }  // namespace

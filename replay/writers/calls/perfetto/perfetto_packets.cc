@@ -58,7 +58,7 @@ void PerfettoPackets::DescribeProcess(const ExportedThread& thread) {
   End();
 }
 
-// A stream of which nobody knows who ran is a track with a name alone.
+// A stream whose threads are unknown is a track with a name alone.
 void PerfettoPackets::DescribeThread(const ExportedThread& thread) {
   perfetto::TrackDescriptor& track = *NewPacket().mutable_track_descriptor();
   track.set_uuid(Uuid(PerfettoTrack::kCalls, thread_));

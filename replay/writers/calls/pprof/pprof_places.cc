@@ -48,7 +48,7 @@ uint64_t PprofPlaces::Location(uint32_t number, const AddressSpace* space, uint6
   const SourcePlace place =
       space == nullptr ? SourcePlace{} : session_.lines().Find(*space, address);
   const std::span<const SourceFrame> frames = place.frames;
-  // At the entry stands the function itself, whatever was inlined there.
+  // The entry has the function itself, even if another one was inlined there.
   for (size_t i = site == 0 ? frames.size() : 0; i + 1 < frames.size(); ++i) {
     pprof::Line& line = *location.add_line();
     line.set_function_id(Function(ExportedName(frames[i].function, number), function.object,

@@ -31,7 +31,7 @@ struct CallRow {
   uint64_t self = 0;
 };
 
-// Rows of number 0 stand for what is not known, as perf's do.
+// Rows of number 0 stand for unknown objects, as perf's do.
 class CallsDatabase {
  public:
   // Errors: kSystem if there can be no temporary file.
