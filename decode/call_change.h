@@ -9,8 +9,8 @@
 //   the change       returned: g+12, f+20    called: main+30
 //   stack behind     main+8   main+30
 //
-// So whoever knows a stack before a usual stretch need not play it to know how deep the stack is
-// behind it, and which of its calls are still the same.
+// So a caller that knows a stack before a usual stretch need not play it to know how deep the stack
+// is behind it, and which of its calls are still the same.
 #pragma once
 
 #include <algorithm>

@@ -47,7 +47,7 @@ bool IsThere(const std::string& folder) {
 }
 
 Result<BundleFolders::Locked> MakeNew(const std::string& begin) {
-  constexpr int kTries = 3;  // another program may take it for one that nobody uses
+  constexpr int kTries = 3;  // another program may find it unused
   for (int i = 0; i < kTries; ++i) {
     std::string name = begin + "XXXXXX";
     if (mkdtemp(name.data()) == nullptr) return Fail(CannotMake(begin));
@@ -57,7 +57,7 @@ Result<BundleFolders::Locked> MakeNew(const std::string& begin) {
   return Fail(CannotMake(begin));
 }
 
-// Removes the folder where nobody uses it: no one can come upon it while it goes.
+// Removes the folder if no process uses it; none can begin to use it meanwhile.
 bool RemoveUnused(const fs::path& folder) {
   const Descriptor lock = LockOf(folder, LOCK_EX | LOCK_NB);
   if (*lock < 0) return false;

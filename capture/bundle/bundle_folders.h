@@ -10,9 +10,9 @@
 
 namespace flowback::bundle {
 
-// A folder of unpacked bundles in the cache. As with all of the cache, it is used only where it is
-// the user's own, with nobody else allowed to write. A bundle's folder is locked while its files
-// are in use, and goes only when it is not.
+// A folder of unpacked bundles in the cache. As with all of the cache, it is used only if it is the
+// user's own and no other user may write to it. A bundle's folder is locked while its files are in
+// use, and goes only when it is not.
 class BundleFolders {
  public:
   // `cache`: the cache's folder; empty: no cache is used.

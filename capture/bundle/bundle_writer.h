@@ -30,8 +30,8 @@ class BundleWriter {
   Status Add(const std::string& name, std::span<const Bytes> pieces, int64_t seconds);
   // Errors: also kUnreadable and kPermission where the file cannot be read to its end.
   Status AddFile(const std::string& name, const std::string& path);
-  // The index and the seek table. Errors: also kUnsupported where the bundle has become one that
-  // nobody would unpack (MostUnpacked).
+  // The index and the seek table. Errors: also kUnsupported if the bundle has become too large to
+  // unpack (MostUnpacked).
   Status Finish();
 
   uint64_t packed() const;   // bytes of the bundle so far

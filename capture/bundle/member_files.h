@@ -10,7 +10,7 @@
 
 namespace flowback::bundle {
 
-// The folder must be new, and nobody else may write to it: then a member whose name is one of a
+// The folder must be new, and no other user may write to it: then a member whose name is one of a
 // member (IsMemberName) stays in it.
 class MemberFiles final : public MemberVisitor {
  public:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A bundle's members as files, for as long as somebody reads them.
+// A bundle's members as files, for as long as a reader needs them.
 #pragma once
 
 #include <cstdint>

@@ -40,7 +40,7 @@ std::optional<CpuTurns::Turn> CpuTurns::TakeFrom(uint32_t cpu, bool own) {
   return Turn{cpu, own, own ? CpuHolder{} : before};
 }
 
-// Its own first; one that nobody has before one whose holder is in the kernel.
+// Takes its own CPU first; a free one before one whose holder is in the kernel.
 std::optional<CpuTurns::Turn> CpuTurns::Take() {
   const uint32_t count = std::min(area_->cpu_count.load(), record::kMaxVirtualCpus);
   for (uint32_t i = 0; i < count; ++i)

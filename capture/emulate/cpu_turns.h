@@ -20,8 +20,8 @@ class CpuTurns {
 
   struct Turn {
     uint32_t cpu = 0;
-    bool same = false;         // nobody ran there since this thread did
-    record::CpuHolder before;  // who had it else; tid 0: nobody
+    bool same = false;         // no other thread has run there since
+    record::CpuHolder before;  // the holder before; tid 0: no thread
   };
   // One look for a CPU; empty: all are busy.
   std::optional<Turn> Take();

@@ -100,7 +100,7 @@ bool SlotWriter::WaitForRoom(uint64_t size) {
   return false;
 }
 
-// Waits a little. False: nobody takes anything out any more.
+// Waits a little. False: the recorder is gone.
 bool SlotWriter::GoesOn(unsigned waits) {
   const timespec pause{.tv_sec = 0, .tv_nsec = 200'000};
   nanosleep(&pause, nullptr);

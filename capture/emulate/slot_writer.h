@@ -48,8 +48,8 @@ class SlotWriter {
   void CountLoss() {
     if (open()) area_->losses.fetch_add(1, std::memory_order_relaxed);
   }
-  // From now on the trace goes to the ring of that virtual CPU, which nobody else writes to. The
-  // flow's state is to be set next.
+  // From now on the trace goes to the ring of that virtual CPU, to which no other thread writes.
+  // Set the flow's state next.
   void UseCpu(uint32_t cpu);
   // Asked again and again by one that waits: false when the recorder is gone.
   bool StillWanted(unsigned waits) const;

@@ -253,7 +253,7 @@ void EmulatedProcess::RunsUntraced(unsigned vcpu, const std::string& why) {
   Thread(vcpu)->Send({.kind = MessageKind::kUntraced}, why + ": it ran untraced");
 }
 
-// Nobody records any more. The emulator would take the link to itself for the program.
+// The recorder is gone. The emulator would take the link to itself for the program.
 void EmulatedProcess::ExecuteNatively(const std::string& file,
                                       const std::vector<std::string>& arguments,
                                       const std::vector<std::string>& environment) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a process knows of its own tracing. There is one in a process, for whoever calls: the C
-// functions have no object that says which.
+// The state of a process's own tracing. A process has only one, for all callers: the C functions
+// have no object to name another.
 #pragma once
 
 #include <atomic>

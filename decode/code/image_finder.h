@@ -37,7 +37,7 @@ class ImageFinder {
   // Why Map gave nothing, for AddressSpace::Explain.
   std::shared_ptr<const CodeSection> WhyNothing(const MmapRecord& record);
   // What a core dump's bytes were found to be for a mapping: taken instead of a file, or equal to
-  // the file's (`file_agrees`), whose build-id nobody knows.
+  // the file's (`file_agrees`), whose build-id is unknown.
   void NoteCore(const DumpedRange& range, Verification verification, bool file_agrees);
   // The memory that the record mapped is taken to hold the text of `file`, which lay there before.
   void NoteMovedText(const MmapRecord& record, const std::string& file);

@@ -171,7 +171,7 @@ class BlockGraph {
   std::vector<Node> nodes_;
   std::vector<NodeInfo> infos_;
   std::vector<uint32_t> table_;  // open addressing by address; 0: free
-  BlockTable table_of_blocks_;   // only as far as somebody asked for it
+  BlockTable table_of_blocks_;   // only as far as it was requested
   // Blocks that belong to no section: cut by a mapping's end, or across two mappings.
   struct OwnedBlock {
     StaticBlock block;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// libLLVM is 130 MB and takes some 11 ms to load, which most runs never need: it is opened when the
-// first instruction is met that nobody else can read, through LLVM's C interface, whose functions
-// are stable over releases.
+// libLLVM is 130 MB and takes some 11 ms to load, which most runs never need: it is opened at the
+// first instruction that no other decoder can read, through LLVM's C interface, whose functions are
+// stable over releases.
 #include "decode/instruction/llvm_disassembler.h"
 
 #include <dlfcn.h>

@@ -185,7 +185,7 @@ class SegmentReader final : public FlowReader {
     Receiver receiver;
     Sink sink;
     Engine engine;
-    std::unique_ptr<Over> over;  // once somebody has asked
+    std::unique_ptr<Over> over;  // made when first needed
   };
 
   template <class Archive, class T>
@@ -240,7 +240,7 @@ class SegmentReader final : public FlowReader {
   const Make make_;
   NullConsumer nobody_;  // listens before the first ReadTo
   std::unique_ptr<Work> work_;
-  mutable std::optional<StateNames> names_;  // once somebody has asked
+  mutable std::optional<StateNames> names_;  // made when first needed
   bool begun_ = false;
   bool at_end_ = false;
   CallJudge* judge_ = nullptr;

@@ -336,8 +336,8 @@ class Changes {
     return &between;
   }
 
-  // Each part between stays gets a ThreadStay of its own. Otherwise whoever asks for a piece by its
-  // stay would get the flow ahead of the first stay as well.
+  // Each part between stays gets a ThreadStay of its own. Otherwise a request for a piece by its
+  // stay would also get the flow ahead of the first stay.
   const ThreadStay* Behind() {
     schedule_.behind = schedule_.nobody;
     schedule_.behind.begin = schedule_.stays.back().end;

@@ -85,7 +85,7 @@ class TextSink {
   void set_closed(bool closed) { closed_ = closed; }
 
  private:
-  // The first lines go out soon: somebody may be waiting for them.
+  // The first lines go out soon: the user may be waiting for them.
   static constexpr size_t kFirstWrite = 4 * 1024;
   static constexpr unsigned kCommits = 64;
 

@@ -68,7 +68,7 @@ class KeptStacks {
   // the jump's. The options are those of Make.
   size_t GoTo(size_t thread, size_t share, CallStack& stack,
               const StackSnapshots::Options& options) const;
-  // Keeps what was made in the cache, where that took long enough. Call it when nobody waits.
+  // Keeps new states in the cache, if making them took long enough. Call it when no user waits.
   void Keep() const;
 
   // Shares that Make has not played.

@@ -49,7 +49,7 @@ class StreamsCounting {
   const CoverageRequest& request_;
   const std::map<const Stream*, CounterOfStay>& wanted_;
   std::vector<const Stream*> large_;
-  std::vector<const Stream*> small_;  // the largest first: the last one keeps nobody waiting
+  std::vector<const Stream*> small_;  // the largest first: so the last one is soon done
   std::atomic<size_t> next_ = 0;      // of the small ones
   std::vector<Status> errors_;        // by stream
   std::mutex mutex_;                  // over the counters, the receiver of losses, and

@@ -242,8 +242,8 @@ std::optional<JumpTables::Bound> JumpTables::BoundOf(const Table& table) {
 }
 
 // The instruction before it; where control comes by jumps alone, the jump, if it is only one. 0:
-// neither. Behind a call that may change the register nobody goes on using it: that call does not
-// come back.
+// neither. Code does not use a register behind a call that may change it: that call does not come
+// back.
 uint64_t JumpTables::OnlyWayTo(uint64_t address, uint8_t reg) {
   const uint64_t before = values_.Before(address);
   const InstructionClass kind = flow_.KindAt(before);

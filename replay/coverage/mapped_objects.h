@@ -45,7 +45,7 @@ class MappedObjects {
     Losses losses;
   };
   static constexpr size_t kNone = ~size_t{0};
-  // Nobody has such a family; a file that says so costs no more time for it.
+  // No real process has more ancestors; the limit bounds the time for a file that claims so.
   static constexpr unsigned kMostAncestors = 1000;
 
   void Begin(int32_t pid, uint64_t time, size_t parent);

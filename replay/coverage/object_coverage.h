@@ -31,8 +31,8 @@ class SourceFileNumbers {
 ObjectCoverage HoldAgainstCode(const ObjectCounts& counts, const CoverageSources& sources,
                                SourceFileNumbers& files);
 
-// Then finds the instructions that may have been executed when nobody saw it. `counts` has all
-// objects that were mapped.
+// Then finds the instructions that may have executed unseen. `counts` has all objects that were
+// mapped.
 void MarkUnknown(std::vector<ObjectCoverage>& objects, const CoverageCounts& counts,
                  const CoverageSources& sources);
 

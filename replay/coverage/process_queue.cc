@@ -38,7 +38,7 @@ ProcessQueue::ProcessQueue(Count count) : count_(std::move(count)) {
 ProcessQueue::~ProcessQueue() {
   {
     const std::scoped_lock lock(mutex_);
-    failed_ = failed_ || !ends_;  // nobody wants the counts
+    failed_ = failed_ || !ends_;  // the counts are not needed
     ends_ = true;
     changed_.notify_all();
   }

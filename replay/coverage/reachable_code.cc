@@ -158,7 +158,7 @@ bool AsksForNamesAtRunTime(const CodeReferences& references) {
 
 ReachableCode::ReachableCode(const CoverageCounts& counts, const Open& open) {
   for (const ObjectCounts& object : counts.objects) {
-    // The vDSO calls nobody.
+    // The vDSO calls no other code.
     if (object.id.made_at_run_time || object.id.path == kVdso) continue;
     const Result<ObjectImage> image = open(object.id);
     CodeReferences references = image ? ReferencesOf(*image) : CodeReferences();

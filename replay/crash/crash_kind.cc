@@ -63,7 +63,7 @@ bool Throws(const std::vector<CrashPlace>& frames) {
 }
 
 CrashKind OfAbort(const DeathFacts& facts) {
-  // Somebody else's signal met the thread wherever it was.
+  // Another process's signal hit the thread at any place.
   if (!facts.ends_itself) return CrashKind::kOther;
   for (const CrashPlace& frame : facts.frames)
     for (const EndingFunction& ending : kEnding) {

@@ -55,7 +55,7 @@ enum class CrashKind : uint8_t {
   kStackOverflow,  // the stack has no more room
   kWildJump,       // control went to where no code is
   kAssertion,      // a check of the program's own failed
-  kException,      // an exception that nobody catches
+  kException,      // an uncaught exception
   kHeap,           // the allocator found its data damaged
   kSmashedStack,   // a function found its frame damaged before it returned
   kAbort,          // the program ended itself

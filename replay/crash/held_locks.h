@@ -4,8 +4,8 @@
 // glibc stores the owner's thread number eight bytes behind the beginning of a POSIX mutex. The
 // mutex's address is the argument of the system call in which a thread waits for it, and the
 // argument of the call of pthread_mutex_lock that locked it, as far as the value engine proves that
-// argument. A mutex that nobody waits for is missed if it was locked before the instructions that
-// are searched.
+// argument. A mutex that no thread waits for is missed if it was locked before the instructions
+// that are searched.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Answers an editor's requests about a replayed machine in the Debug Adapter Protocol. It has no
-// socket: whoever has one hands messages in and sends what comes out.
+// socket: the caller hands messages in and sends the answers.
 //
 //   DapServer server(open, [](const Json& message) { Send(Framed(message)); });
 //   server.Handle(message);                          // the response and events go to Send

@@ -25,7 +25,7 @@ struct NameParts {
 // Takes a demangled name apart. Spaces, a type in front, versions and marks of copies are left out.
 NameParts TakeApart(std::string_view name);
 
-// Whether what somebody typed names the function.
+// Returns whether the typed name is the function's.
 bool Fits(const NameParts& typed, const NameParts& function);
 
 }  // namespace flowback::dap

@@ -30,8 +30,7 @@ class MatchedObjects {
   // Whether all runs of both sides that have the object have the same build of it.
   bool IsSameBuild(const std::string& name) const;
   bool Has(bool is_new, const std::string& name) const { return Find(is_new, name) != nullptr; }
-  // Whether the side has the object without its file in some run, so that nobody knows which code
-  // it has.
+  // Whether the side has the object without its file in some run, so that its code is unknown.
   bool LacksFile(bool is_new, const std::string& name) const;
   // Whether functions, or lines and branches, of the object may have executed unseen in that run,
   // because its file is missing.

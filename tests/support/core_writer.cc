@@ -14,7 +14,7 @@ namespace {
 
 constexpr uint64_t kCorePage = 4096;
 
-// Where the kernel's structs of each machine have what is written here.
+// Offsets of the written fields in the kernel's structs of each machine.
 struct StructPlaces {
   size_t status_size = 336;
   size_t thread_at = 32;

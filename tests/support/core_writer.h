@@ -10,7 +10,7 @@ namespace flowback {
 
 struct CoreSegmentSpec {
   uint64_t address = 0;
-  std::vector<uint8_t> bytes;  // what is dumped of it
+  std::vector<uint8_t> bytes;  // the dumped part of it
   uint64_t size = 0;           // in memory; 0: as many as `bytes`
   bool executable = true;
 };

@@ -91,7 +91,7 @@ class Mover {
   std::mt19937_64 random_;
   MovedTrace trace_;
   uint64_t time_ = 0;  // of the last move
-  unsigned cpu_ = 1;   // so that the order of the streams is not that of the flow
+  unsigned cpu_ = 1;   // so that streams and flow differ in order
   bool started_ = false;
   bool moved_ = false;
 };

@@ -12,7 +12,7 @@ struct ElfSegmentSpec {
   uint64_t address = 0;
   std::vector<uint8_t> bytes;
   bool executable = true;
-  // Said in the program header when not 0, whatever `bytes` holds.
+  // The size in the program header, if not 0, instead of the size of `bytes`.
   uint64_t claimed_size = 0;
 };
 

@@ -86,7 +86,7 @@ inline std::vector<uint64_t> AddressesOf(const FlowSegment& flow) {
   return addresses;
 }
 
-// A control transfer, as `perf script` lists them; 0 in place of what is not traced.
+// A control transfer, as `perf script` lists them; 0 stands for an untraced address.
 struct ListedBranch {
   uint64_t from = 0;
   uint64_t to = 0;

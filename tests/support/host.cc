@@ -148,7 +148,7 @@ std::string Description() {
 }
 
 std::optional<int> InChild(int (*part)(), unsigned seconds) {
-  std::fflush(nullptr);  // sanitizers write out in the child what is buffered here
+  std::fflush(nullptr);  // sanitizers would write this buffer in the child, too
   const pid_t child = fork();
   if (child < 0) return std::nullopt;
   if (child == 0) {

@@ -26,8 +26,8 @@ struct TraitInfo {
 };
 std::span<const TraitInfo> Traits();
 
-// Returns what is lacking and how that was found out; empty where the machine has it. Asks anew
-// each time, which takes milliseconds, perf excepted; never longer than some seconds.
+// Returns why the machine lacks the trait, and how that was found out; empty: it has the trait.
+// Asks anew each time, which takes milliseconds, perf excepted; never longer than some seconds.
 std::string WhyNot(Trait trait);
 inline bool Has(Trait trait) { return WhyNot(trait).empty(); }
 

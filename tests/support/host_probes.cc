@@ -118,7 +118,7 @@ int RunsATemporaryScript() {
   constexpr std::string_view kScript = "#!/bin/sh\nexit 0\n";
   if (file < 0 || write(file, kScript.data(), kScript.size()) < 0) return kFailed;
   fchmod(file, S_IRWXU);
-  close(file);  // what is open for writing does not run
+  close(file);  // a file open for writing does not run
   const bool runs = std::system(("'" + path + "' 2>/dev/null").c_str()) == 0;
   unlink(path.c_str());
   return runs ? 0 : kFailed;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How host.cc asks the machine. Parts for InChild return 0 where it has what is asked for.
+// How host.cc asks the machine. Parts for InChild return 0 if the machine has the trait.
 #pragma once
 
 namespace flowback::host {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A player's flow, thread by thread and stay by stay, equals the decode of each stay by itself: in
-// every field, whatever the player's threads, in_flight and segments are.
+// every field, for any number of threads, in_flight and segments of the player.
 #pragma once
 
 #include <gtest/gtest.h>

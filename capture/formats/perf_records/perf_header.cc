@@ -177,7 +177,7 @@ std::vector<EventAttr> ReadAttrs(Bytes file, const FileHeader& header,
     FieldReader id_fields(entry.last(kSectionSize), header.order);
     attr.ids = ReadIds(file, header.order, ReadSection(id_fields), id_budget, warnings);
     attrs.push_back(std::move(attr));
-    if (warnings.size() > 8) break;  // damaged all over: more of the same helps nobody
+    if (warnings.size() > 8) break;  // damaged all over: more warnings do not help
   }
   return attrs;
 }

@@ -22,12 +22,12 @@ class ControlChannel {
   // "fifo:CTL[,ACK]" or "fd:CTL[,ACK]". Errors: kUsage, kPermission, kSystem.
   static Result<ControlChannel> Open(const std::string& words);
 
-  // Becomes readable when Take has something; -1: nobody can write any more.
+  // Becomes readable when Take has something; -1: all writers have closed it.
   int descriptor() const { return *commands_; }
   // Returns the commands that have come, whole lines only. A line that is too long is one unknown
   // command.
   std::vector<ControlRequest> Take();
-  // A line for who asked; lost where nobody listens and the pipe is full.
+  // Answers a request with a line, which is lost if the pipe is full.
   void Answer(std::string_view text) const;
   // perf's answer to what was done.
   void Acknowledge() const { Answer("ack"); }

@@ -45,7 +45,7 @@ void EmulateEngine::FreeCpu(const Slot& slot, Bytes rest) {
     uint64_t word = area_.cpus[cpu].holder.load();
     const CpuHolder holder = CpuHolder::Of(word);
     if (!holder.Is(slot.pid, slot.tid)) continue;
-    // While it says "running" nobody else writes there.
+    // While it says "running", no other thread writes there.
     if (holder.running) TakeCpuTrace(cpu);
     if (holder.running && !rest.empty()) {
       summary_.bytes += rest.size();

@@ -38,7 +38,7 @@ class OwnedArea {
   // The recording's clock.
   const TraceClock& clock() const { return clock_; }
   std::string path() const;
-  // Gives the slot to whoever comes next, and its memory back.
+  // Frees the slot for another thread, and gives its memory back.
   void Free(uint32_t slot);
   // How many processes of the recording there are, the command's own aside as long as it has not
   // begun. Once it returns 0, no process joins any more.

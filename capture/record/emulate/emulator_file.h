@@ -12,7 +12,7 @@ namespace flowback {
 // What an emulator's ELF file says about loading plugins.
 struct EmulatorPlugins {
   int interface_version = 0;       // of QEMU's plugin interface, up to the newest known; 0: none
-  bool linked_statically = false;  // so it can load none, whatever it was built for
+  bool linked_statically = false;  // so it can load no plugin
 };
 EmulatorPlugins PluginsOf(const std::string& emulator);
 // How to get an emulator that loads plugins, where there is no emulator.

@@ -95,8 +95,8 @@ inline const ThreadProgress& Slot::LastFlow(const RingCounters& ring) {
 // takes it.
 struct CpuHolder {
   int32_t pid = 0;
-  int32_t tid = 0;         // 0: nobody
-  bool running = false;    // it writes there: nobody may take it
+  int32_t tid = 0;         // 0: no thread
+  bool running = false;    // it writes there: no other thread may take it
   bool preempted = false;  // it gave way, and would have gone on
 
   // In one word, so that it is taken in one step. The kernel's thread numbers have 22 bits.
@@ -117,7 +117,7 @@ struct CpuHolder {
 
 // A CPU of recordings per CPU: the thread that runs there writes its ring.
 struct VirtualCpu {
-  alignas(64) std::atomic<uint64_t> holder;  // CpuHolder's word; 0: nobody
+  alignas(64) std::atomic<uint64_t> holder;  // CpuHolder's word; 0: no thread
   RingCounters trace;
 };
 
@@ -125,7 +125,7 @@ struct VirtualCpu {
 enum class Recording : uint32_t {
   kGoesOn,
   kStops,  // they write where they are, and no more
-  kOver,   // nobody takes anything out any more
+  kOver,   // the recorder takes nothing out any more
 };
 
 // The recorder's settings for the processes.

@@ -56,7 +56,7 @@ Status EventRecorder::OpenEvents() {
     trigger_.emplace(std::move(*trigger));
     trigger_->AddEvents(*wanted);
   }
-  // A trace that goes into samples is read by nobody else: it goes round.
+  // Only the samples use a trace that goes into them: the kernel overwrites it.
   samples_trace_ = std::ranges::any_of(*wanted, [](const kernel::WantedEvent& event) {
     return event.aux_sample_size.value_or(0) != 0;
   });

@@ -21,7 +21,7 @@ constexpr uint64_t kLeastBuffer = uint64_t{8} << 10;
 
 struct MissingFeature {
   void (*leave_out)(perf_event_attr& attr);
-  const char* what;  // "": nobody misses it
+  const char* what;  // "": its absence does not matter
 };
 constexpr MissingFeature kMissingFeatures[] = {
 #define FLOWBACK_MISSING_FEATURE(change, what) {[](perf_event_attr& attr) { change; }, what},
@@ -456,7 +456,7 @@ RecordedEvents EventSet::Recorded() const {
   for (size_t i = 0; i < plan_.size(); ++i) {
     RecordedEvent& event = events.emplace_back();
     event.attr = plan_[i].attr;
-    // An address of the recorder's is nobody's matter.
+    // An address in the recorder is of no use in the file.
     if (plan_[i].wanted.is_probe) event.attr.config1 = 0;
     event.name = plan_[i].wanted.name;
     for (const Opened& opened : opened_)

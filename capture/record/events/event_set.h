@@ -27,9 +27,9 @@ struct BufferSizes {
 // Closes them when it goes. Movable.
 class EventSet {
  public:
-  // Opens the planned events of each thread on each CPU, the leader of a group first. What an older
-  // kernel does not know is left out, and what this user may not record of the kernel, if nobody
-  // asked for it; `notes` gets a sentence for each.
+  // Opens the planned events of each thread on each CPU, the leader of a group first. Features that
+  // an older kernel lacks are left out, and parts of the kernel that this user may not record,
+  // unless the user asked for them. `notes` gets a sentence for each.
   static Result<EventSet> Open(kernel::SystemKernel& kernel, std::vector<kernel::PlannedEvent> plan,
                                const EventTarget& target, std::vector<std::string>& notes);
   EventSet(EventSet&& other) noexcept = default;

@@ -3,11 +3,11 @@
 //
 // A copy shares its extents with the original where the file system can do that (FICLONE); what
 // changes one of them leaves the other as it was. It is a hard link to another copy, never to the
-// original: that may be written to in place, a copy is read-only and nobody writes to it. The
-// copies lie in a folder of the user's, by content; one whose only name is that one is in no
-// recording any more, and goes when there are too many. The folder and what is taken from it must
-// be the user's own, with nobody else allowed to write, as in any cache
-// (decode/code/cache/disk_cache.h); and before two recordings share a copy the bytes are compared.
+// original: that may be written to in place, a copy is read-only and never written to. The copies
+// lie in a folder of the user's, by content; one whose only name is that one is in no recording any
+// more, and goes when there are too many. The folder and what is taken from it must be the user's
+// own, with nobody else allowed to write, as in any cache (decode/code/cache/disk_cache.h); and
+// before two recordings share a copy the bytes are compared.
 #pragma once
 
 #include <sys/stat.h>

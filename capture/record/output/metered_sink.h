@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Counts what goes to the outputs, for whoever watches the recording.
+// Counts the bytes that go to the outputs, for the display of progress.
 #pragma once
 
 #include <atomic>

@@ -77,7 +77,7 @@ Status OutputFile::Write(Bytes bytes) {
 
 Status OutputFile::WriteAt(uint64_t offset, Bytes bytes) { return WriteAll(offset, bytes); }
 
-// Whoever gave us a pipe may have it set so that a write does not wait.
+// The process that opened the pipe may have set it so that a write does not wait.
 ssize_t OutputFile::WriteSome(uint64_t offset, Bytes bytes) const {
   if (!pipe_) return pwrite(*fd_, bytes.data(), bytes.size(), static_cast<off_t>(offset));
   pollfd ready{*fd_, POLLOUT, 0};

@@ -19,7 +19,7 @@ namespace {
 [[noreturn]] void WaitForRing(const int (&ends)[2]) {
   // Not to outlive a recorder that is killed.
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  // Nobody is to wait for the end of a pipe that only this process holds.
+  // No process shall wait for the end of a pipe that only this process holds.
   if (ends[0] > 0) close_range(0, static_cast<unsigned>(ends[0]) - 1, 0);
   close_range(static_cast<unsigned>(ends[0]) + 1, ~0u, 0);
   // Out of the terminal's reach. A user who mistakes this process for the recorder can end it:

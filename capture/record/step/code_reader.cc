@@ -53,8 +53,8 @@ FetchedInstruction StoppedCodeReader::Fetch(uint64_t ip, CodeMode mode) {
   return fetched;
 }
 
-// Only code of a program's file stays as it is, as long as nobody writes to the file. Memory that
-// is shared changes with each write through another mapping, and so does the file behind it.
+// Only code of a program's file stays as it is, until a process writes to the file. Memory that is
+// shared changes with each write through another mapping, and so does the file behind it.
 bool StoppedCodeReader::MayChange(const ExecutableMapping& mapping, uint64_t address) {
   if (mapping.writable || mapping.shared) return true;
   if (!mapping.has_file) return mapping.path != "[vdso]";
@@ -81,7 +81,7 @@ const MappedImage* StoppedCodeReader::ImageOf(const ExecutableMapping& mapping) 
   return mapping.has_file && image != images_.end() ? image->second.get() : nullptr;
 }
 
-// While they are mapped they are in use anyway: to have them open keeps nobody from anything.
+// While they are mapped they are in use anyway: keeping them open disturbs no other process.
 void StoppedCodeReader::OpenImages() {
   std::map<std::string, std::shared_ptr<const MappedImage>> former = std::move(images_);
   images_.clear();

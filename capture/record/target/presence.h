@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Which processes of a recording there are still, though nobody waits for them: a daemon is no
-// child of the recorder's, and between two programs it has nothing of ours in it.
+// Finds which processes of a recording still exist, without waiting for them: a daemon is no child
+// of the recorder's, and between two programs it has nothing of ours in it.
 //
 // Each process maps a page of shared memory, which its children inherit from their first moment on
 // and which the kernel takes away at its end. The kernel shows whether any process has it: such

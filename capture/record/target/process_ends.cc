@@ -13,7 +13,7 @@
 namespace flowback::record {
 namespace {
 
-// The kernel knows best: somebody may have killed the process on its way to its own end.
+// The kernel knows best: a signal may have killed the process while it exited.
 void CorrectStatus(ProcessEnd& end, int status) {
   const int told = end.wait_status & ~WCOREFLAG;
   if (told == (status & ~WCOREFLAG)) return;

@@ -36,7 +36,7 @@ class RegionLog {
   std::vector<NamedRegion> Regions() const;
 
  private:
-  // Whoever makes up names without end costs no memory without end.
+  // A program that makes up names without end does not cost memory without end.
   static constexpr size_t kMostNames = 4096;
   struct Open {
     NamedRegion* region = nullptr;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The blocks of one code section: each decoded once, whoever walks over it.
+// The blocks of one code section: each decoded once for all walks over it.
 #pragma once
 
 #include <array>
@@ -46,7 +46,7 @@ class BlockCache {
   // From now on blocks are looked for in `disk` first, under `name`, and Keep puts them there.
   // REQUIRES: Get has not been called yet.
   void UseDisk(std::shared_ptr<const DiskCache> disk, std::string name);
-  // Whoever has read bytes of the section calls this before another thread sees what came of them.
+  // Call it after reading bytes of the section, before another thread sees a result of them.
   void NoteRead() {
     if (!read_.load(std::memory_order_seq_cst)) read_.store(true, std::memory_order_seq_cst);
   }

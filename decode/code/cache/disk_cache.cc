@@ -151,7 +151,7 @@ bool DiskCache::Accept(const std::string& path, const struct stat& info) const {
   return why.empty();
 }
 
-// A link may lead to a folder elsewhere, but nobody else may say where.
+// A link may lead to a folder elsewhere, but no other user may set it.
 bool DiskCache::IsOwn() const {
   bool exists = false;
   const std::string why = WhyFolderNotOwn(settings_.folder, exists);

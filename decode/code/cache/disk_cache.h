@@ -47,9 +47,9 @@ class CachedBytes {
   const Bytes content_;
 };
 
-// A number that differs where the bytes differ, but for what somebody makes up on purpose. It
-// differs for certain where the difference is within eight bytes at a multiple of eight. As fast as
-// memory.
+// Returns a number that differs if the bytes differ, unless they were made to collide on purpose.
+// It differs for certain where the difference is within eight bytes at a multiple of eight. As fast
+// as memory.
 uint64_t ContentHash(Bytes bytes, uint64_t seed = 0);
 
 // Thread-safe. A folder that is absent, full or not writable only makes the next run slower, and is

@@ -13,8 +13,8 @@ constexpr mode_t kOthersMayWrite = S_IWGRP | S_IWOTH;
 
 std::string UserText(uid_t user) { return "user " + std::to_string(user); }
 
-// The user may make a folder in it that nobody else takes away: in one of their own, or in one like
-// /tmp. Not in the home of somebody else, which sudo may leave in HOME.
+// The user may make a folder in it that no other user can remove: in one of their own, or in one
+// like /tmp. Not in another user's home, which sudo may leave in HOME.
 bool MayHoldOwn(const struct stat& info) {
   return info.st_uid == geteuid() ? (info.st_mode & S_IWUSR) != 0 : (info.st_mode & S_ISVTX) != 0;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Folders whose content is believed because nobody but the user can have put it there.
+// Folders whose content is trusted because only the user can have put it there.
 #pragma once
 
 #include <sys/stat.h>
@@ -16,8 +16,8 @@ bool MakeOwnFolders(const std::string& folder);
 // to it. Empty: it is.
 std::string WhyNotOwn(const struct stat& info);
 
-// The same for a folder, which a link may stand for where nobody else made that. Also empty where
-// there is no such folder: then `exists` is false.
+// The same for a folder, or for a link to one that no other user made. Also empty where there is no
+// such folder: then `exists` is false.
 std::string WhyFolderNotOwn(const std::string& folder, bool& exists);
 
 }  // namespace flowback

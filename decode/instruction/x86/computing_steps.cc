@@ -103,7 +103,7 @@ void X86StepMaker::MakeExchangeAdd() {
 // The accumulator holds the memory's old value afterwards in either case: where they were equal, it
 // did before.
 void X86StepMaker::MakeCompareExchange() {
-  // Between registers nobody compares and swaps, and the accumulator may be one of them.
+  // No real code compares and swaps between registers, and the accumulator may be one of them.
   if (!IsMemory(Operand(0))) return MakeOther();
   const StepOperand old = Compute(StepOperation::kCopy, Bits(0), Read(0));
   StepOperand accumulator = RegisterOperand(0, Bits(0));

@@ -34,8 +34,8 @@ void FlowEngine<Sink>::ClearCompound() {
   DropHeldBits();
 }
 
-// While the flow is lost, at a FUP whose address is not known: what the packets that waited for it
-// say about the state holds, but nobody knows where.
+// While the flow is lost, at a FUP whose address is not known: the state in the packets that waited
+// for it holds, but its place is unknown.
 template <FlowSink Sink>
 void FlowEngine<Sink>::PassWaiting() {
   for (const PacketCompound::Waiting& w : compound_.TakeWaiting())

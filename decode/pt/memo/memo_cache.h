@@ -33,7 +33,7 @@ class MemoCache {
 // Has uses of paths that are in no sum yet.
 class UseHolder {
  public:
-  // Somebody else wants the memos: adds the uses up, and asks for memos anew.
+  // Another holder needs the memos: adds the uses up, and requests memos anew.
   virtual void LetGo() = 0;
 
  protected:
@@ -48,7 +48,7 @@ struct CodeMemory {
   MemoCache held_memos{4};
   UseHolder* holder = nullptr;
 
-  // They are `next`'s now; null: nobody's.
+  // Gives the memos to `next`; null: to no holder.
   void Hold(UseHolder* next) {
     if (holder != nullptr && holder != next) holder->LetGo();
     holder = next;

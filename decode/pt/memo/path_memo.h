@@ -16,9 +16,9 @@
 //   100c         jne 1000
 //
 // From 1000 the outcomes t, t, t lead through the call, the jne, the return and the jne behind the
-// call to 1000 again, whoever called before: the path's own call and return cancel out. This holds
-// as long as the code does, and a graph is of one state of the code, so such a path is right
-// wherever it is found.
+// call to 1000 again, whichever function called before: the path's own call and return cancel out.
+// This holds as long as the code does, and a graph is of one state of the code, so such a path is
+// right wherever it is found.
 //
 // From 1010 the outcomes t, t lead through the return, to 1005 or to 100c: the return stack says
 // where. A path's effect remains when its own calls and returns have cancelled out: calls that it
@@ -159,7 +159,7 @@ class PathMemo {
   // ---- calls ----
 
   // From now on it is known what each path does to the call stack; all paths are learned anew.
-  // Null: nobody asks for that any more. REQUIRES: the content is kUsesAndBlocks.
+  // Null: that is no longer needed. REQUIRES: the content is kUsesAndBlocks.
   void FollowCalls(CallJudge* judge, PathUses& evicted);
   // The flow goes along a path: adds what that does to the call stack. REQUIRES: FollowCalls.
   template <class Packets>
@@ -296,7 +296,7 @@ class PathMemo {
   PathTable<TntPair> tnt_pairs_{pool_, CountsBlocks()};
   std::vector<uint32_t> used_;  // whose uses are not counted yet; may name one twice
   EffectTable effects_;
-  CallJudge* judge_ = nullptr;  // null: nobody asks for calls
+  CallJudge* judge_ = nullptr;  // null: calls are not followed
   PathCallTable call_table_;
   // A memo of few paths shall not take the memory of a full one.
   static constexpr unsigned kManyPaths = 128;

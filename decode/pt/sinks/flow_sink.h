@@ -115,7 +115,7 @@ class SinkDefaults {
 
   // ---- stays of threads ----
 
-  // What follows is `stay`'s, nobody's if that is null.
+  // Later flow is `stay`'s; null: of an unknown thread.
   void Enter(const ThreadStay* stay, const PartMark&) { stay_ = stay; }
   const ThreadStay* stay() const { return stay_; }
   // Forgets everything but the stay: the flow goes on from another state.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Most bytes of a stream are short TNTs, TIPs and padding that nobody need look at as long as
+// Most bytes of a stream are short TNTs, TIPs and padding, which need not be read as long as
 // tracing is on: PacketWalk::SkipFlow counts them, many at a time. Each other packet is read, and
 // given to those who follow the pauses and the sync points.
 #include "decode/pt/source/index_stream.h"

@@ -2,8 +2,9 @@
 // What a decoder's state points to, by numbers that mean the same in another process.
 //
 // A state names threads' stays, address spaces, code sections and places in the stream by their
-// addresses in memory. Whoever decodes the same input again has all of these again, in the same
-// order but elsewhere. So their places in that order are their names; 0 is the name of nothing.
+// addresses in memory. A process that decodes the same input again has all of these again, in the
+// same order but elsewhere. So their places in that order are their names; 0 is the name of
+// nothing.
 #pragma once
 
 #include <cstddef>

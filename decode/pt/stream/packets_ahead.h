@@ -79,7 +79,7 @@ class PacketsAhead {
   const Errata& errata_;
   Look look_;
   Look enable_look_;                       // FollowedByEnable's
-  std::optional<bool> tips_come_at_once_;  // empty: nobody has asked
+  std::optional<bool> tips_come_at_once_;  // empty: not looked up yet
 };
 
 }  // namespace flowback::pt

@@ -76,7 +76,7 @@ class TimeCourse {
     return true;
   }
   // Goes on over many such legs, one behind the other, with what changes in registers. REQUIRES:
-  // GoOn has just said yes. Until End, nobody else asks.
+  // GoOn has just said yes. Until End, no other call is made.
   class Legs {
    public:
     explicit Legs(TimeCourse& course)
@@ -162,7 +162,7 @@ class TimeCourse {
     return leg_.passed < leg_.points ? std::min(end, points_[leg_.passed].count) : end;
   }
 
-  // Nobody asks for instructions given so far any more: forgets all legs that are whole.
+  // Earlier instructions are not asked about any more: forgets all legs that are whole.
   void SkipToEnd(const TimeMarks& marks);
   // The first mark that is still needed; `otherwise` if none is.
   Number FirstMarkOr(Number otherwise) const {

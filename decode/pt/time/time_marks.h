@@ -82,7 +82,7 @@ class TimeMarks {
   void Resolve(const Clock& rates);
   // The same where no packet has confirmed them. REQUIRES: ResolveDeferredMarks has been called.
   void ResolveOpen();
-  // Nobody will ask for those before `keep`, which is no larger than resolved().
+  // Forgets marks before `keep`, which are not needed any more. REQUIRES: keep <= resolved().
   void Forget(Number keep);
   // Gives `use` all that it consists of, for a state that is kept in bytes. REQUIRES:
   // ResolveDeferredMarks has been called.

@@ -3,7 +3,7 @@
 //
 // A recorder writes a long stream in parts, at places of the file that no mapping can make
 // adjacent. JoinedBytes reserves addresses for the whole stream and copies into them only the
-// *granules* that somebody reads:
+// *granules* that a reader needs:
 //
 //      parts   |====|  |=========|   |==|  |======|       in the file, mapped
 //      joined   |....:..XX:XX.....:........:.......|       X: held by a window; . : no memory

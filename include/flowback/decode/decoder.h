@@ -50,7 +50,7 @@ struct DecodeInput {
   // The most threads for Summarize and Count; the result does not depend on it, nor on the two
   // below.
   unsigned threads = 1;
-  size_t in_flight = 0;      // segments in work at one time; 0: as many as are useful
+  size_t in_flight = 0;      // segments in work at one time; 0: the decoder chooses
   size_t segment_bytes = 0;  // of a segment; 0: as is useful
   // Where `bytes` is a part of joined bytes: these (Stream::joined), through which the decoder
   // brings what it reads; without them it would read memory that is not there. Null: all can be

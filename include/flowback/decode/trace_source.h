@@ -146,9 +146,9 @@ class TraceSource {
   virtual uint64_t EmptySamples() const { return 0; }
 };
 
-// The same source, with the index of each stream that somebody has asked for, or whose pauses were
-// visited, kept for as long as this lives: the stream's pauses and times are then answered from it,
-// and its bytes read once. Costs the memory of the indexes. Any thread may use it.
+// Wraps the source and keeps the index of each stream once it was requested or its pauses were
+// visited, for its own lifetime. Later requests for the stream's pauses and times use the index, so
+// its bytes are read once. Costs the memory of the indexes. Any thread may use it.
 std::shared_ptr<const TraceSource> KeepIndexes(std::shared_ptr<const TraceSource> source);
 
 // The source of the recording's kind. Errors: kUnsupported when this build does not have it.

@@ -69,9 +69,8 @@ struct HotBlock {
 };
 
 // Where indexes are kept: a cache of the user's own, as ImageSearch::cache is, under the same rules
-// (docs/explanation/speed.md). An index there counts where it is whole, of this build of the
-// program, and of what is decoded now: recording, code and options. If it cannot be read or
-// written, that is no error.
+// (docs/explanation/speed.md). An index there counts if it is whole, of this build of the program,
+// and of the same recording, code and options. If it cannot be read or written, that is no error.
 struct IndexCache {
   std::string folder;  // empty: none is kept
   uint64_t most_bytes = uint64_t{256} << 20;

@@ -34,7 +34,7 @@ struct SourcePlace {
   // Equal for two places exactly when they are in the same copy of the same inlined or other
   // function, so that a loop through one line and two copies of it can be distinguished.
   uint64_t scope = 0;
-  // False: the compiler moved code of the line among that of others, and says that the line does
+  // False: the compiler moved code of the line among other lines' code, and says that the line does
   // not begin here (DWARF's is_stmt).
   bool is_statement = true;
 

@@ -12,8 +12,8 @@
 
 namespace flowback {
 
-// Nearly all calls return before anybody asks: so only the outermost ones are counted, up to the
-// innermost that was there when somebody asked last.
+// Nearly all calls return before a count is needed: so only the outermost ones are counted, up to
+// the innermost call at the last request.
 class CallCounts {
  public:
   bool HasReturnTo(const std::vector<Call>& calls, uint64_t address) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Reads from a core dump's memory what a program's libraries said before they ended it, and the
-// type and text of an exception that nobody caught.
+// type and text of an uncaught exception.
 //
 // Sources: glibc keeps the text of its last message behind the symbol __abort_msg (a size of four
 // bytes, then the text); the Itanium C++ ABI has the layout of type descriptions, and libstdc++'s

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The threads of a replayed machine, each as it was at one moment.
 //
-// A thread is looked at when somebody asks for it; only the walks of those asked about last are in
+// A thread is looked at only on request; only the walks of the threads requested last are in
 // memory, since a recording may have thousands of threads.
 #pragma once
 

@@ -27,7 +27,7 @@ class ReplayedStacks {
   // The stack of the index's thread before its instruction of that number; behind all of them, the
   // stack at the end. Valid until the next call. Errors: as Player::Play's.
   Result<const ThreadStack*> At(size_t thread, uint64_t number);
-  // Keeps in the cache what was made. Call it when nobody waits.
+  // Keeps new stacks in the cache. Call it when no user waits.
   void Keep() const;
 
  private:

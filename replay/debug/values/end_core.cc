@@ -90,7 +90,7 @@ void EndCore::ReadThreadPointer(uint32_t type, Bytes content, int32_t tid) {
 // A file's data is the process's own copy where the file is a program or a library; anything else
 // that a file backs may be shared. The kernel names memory without a file that processes share
 // /dev/zero. If the dump does not contain the thread pointers, all but stacks and files may be near
-// one. QEMU dumps neither files nor signals, and lets nobody register for rseq.
+// one. QEMU dumps neither files nor signals, and lets no thread register for rseq.
 bool EndCore::IsPrivate(uint64_t address) const {
   uint8_t byte = 0;
   if (Memory(address, {&byte, 1}) != 1) return false;

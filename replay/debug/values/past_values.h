@@ -104,7 +104,7 @@ std::optional<uint8_t> FollowedRegister(CodeMode mode, std::string_view name);
 // The names of the general registers, by that number. Empty: none are known.
 std::span<const std::string_view> GeneralRegisters(CodeMode mode);
 
-// A value that somebody asks about: of a register, or of eight bytes of memory.
+// A value that the user asks about: of a register, or of eight bytes of memory.
 struct ValueQuestion {
   std::string name{};               // as gdb has it: "rax", "0x7ffe0010"
   std::optional<uint8_t> number{};  // as FollowedRegister's

@@ -37,7 +37,7 @@ struct GeneratorOptions {
   bool ptwrite = false;
   bool compat = false;  // parts in 32-bit mode, entered by far jumps; 64-bit programs only
   bool system_calls = true;
-  unsigned threads = 1;  // of which one runs at a time; switched at system calls and interrupts
+  unsigned threads = 1;  // one runs at a time; switched at system calls and interrupts
 
   // The traced part.
   bool kernel = false;  // else user code only: interrupts and system calls switch tracing off

@@ -82,7 +82,7 @@ void TracingHardware::Transferred(Transfer kind, uint64_t ip, uint64_t next, con
       return FlushBranches();  // nothing comes between MODE.Exec and the TIP it belongs to
     case Transfer::kReturn:
       if (PopMatches(target.address)) return TntBit(true);
-      // Held back, its TIP could be taken for that of a later branch, and a later bit for its own.
+      // If held back, its TIP could be taken for a later branch's, and a later bit for its own.
       FlushBranches();
       Tip(target.address);
       FlushBranches();
@@ -361,7 +361,7 @@ void TracingHardware::Psb(const Node& at) {
   }
   writer_.Write(pt::PsbEnd{});
   truth_.psbs.back().end = writer_.size();
-  // Real periods vary: the PSB waits for what is going on to finish.
+  // Real periods vary: the PSB waits until a compound of packets is complete.
   next_psb_ = writer_.size() + options_.psb_period + random_.Below(options_.psb_period / 4 + 1);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// perf_event_attr as fields with names, of which those that are 0 are left out.
+// perf_event_attr as fields with names; fields that are 0 are left out.
 #pragma once
 
 #include <linux/perf_event.h>

@@ -37,7 +37,7 @@ class SimulatedRing {
   size_t WriteAux(Bytes data, Bytes end);
   // Writes the area's present content again.
   size_t RepeatAux(size_t size, Bytes end);
-  // Over what is there, going round.
+  // Overwrites the oldest bytes, going round.
   void OverwriteAux(Bytes data);
   // The trace stops: where it stands, as the driver reports it.
   void EndOverwriting(Bytes end);
@@ -53,7 +53,7 @@ class SimulatedRing {
 
   std::vector<uint8_t> memory_;
   std::vector<uint8_t> aux_;
-  uint64_t place_ = 0;  // of what is overwritten next
+  uint64_t place_ = 0;  // of the byte overwritten next
   uint64_t watermark_ = 0;
   uint64_t woken_at_ = 0, aux_woken_at_ = 0;  // of data_head and aux_head
   bool wakes_ = false;
