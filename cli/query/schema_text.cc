@@ -20,7 +20,7 @@ constexpr std::string_view kTimes =
     "it to perf's clock. Durations are in the same unit. NULL: not known.";
 constexpr std::string_view kAddresses =
     "Addresses are integers with a sign: printf('%x', ip) prints them as other commands do.";
-constexpr std::string_view kLimits =
+constexpr std::string_view kColumnLimits =
     "Comparisons with columns that have a * limit the scan: times and threads limit what is "
     "decoded, "
     "functions the rows that are made.";
@@ -39,7 +39,7 @@ std::string Text() {
   text += "functions of SQL, beside SQLite's own:\n";
   for (const SqlFunction& function : SqlFunctions())
     fmt::format_to(std::back_inserter(text), "  {:<30} {}\n", function.usage, function.meaning);
-  for (const std::string_view line : {kTimes, kAddresses, kLimits})
+  for (const std::string_view line : {kTimes, kAddresses, kColumnLimits})
     fmt::format_to(std::back_inserter(text), "\n{}\n", line);
   return text;
 }

@@ -19,12 +19,12 @@ constexpr uint64_t kLocked = 0x02;
 
 // The older field: a bit for each level, the farthest first.
 MemoryLevel LevelOfBits(uint64_t bits) {
-  constexpr std::pair<uint64_t, MemoryLevel> kLevels[] = {
+  constexpr std::pair<uint64_t, MemoryLevel> kBits[] = {
       {0x2000, MemoryLevel::kUncached},   {0x1000, MemoryLevel::kIo},
       {0x0c00, MemoryLevel::kAnyCache},   {0x0380, MemoryLevel::kMemory},
       {0x0040, MemoryLevel::kL3},         {0x0020, MemoryLevel::kL2},
       {0x0010, MemoryLevel::kFillBuffer}, {0x0008, MemoryLevel::kL1}};
-  for (const auto& [mask, level] : kLevels)
+  for (const auto& [mask, level] : kBits)
     if ((bits & mask) != 0) return level;
   return MemoryLevel::kNotTold;
 }

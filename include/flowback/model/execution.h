@@ -162,7 +162,7 @@ struct DataLoss {
   uint64_t end_tsc = 0;  // when the flow was found again, in the same way; 0: not known
   TscInterval end_bounds{};
   uint64_t last_ip = 0;  // next instruction to execute when the flow was lost; 0 when not known
-  std::string detail;    // addresses, packet bytes: what a person needs to find the reason
+  std::string detail{};  // addresses, packet bytes: what a person needs to find the reason
   const ThreadStay* stay = nullptr;  // who ran when the flow was lost
   // The file that `last_ip` lies in, or the reason given to AddressSpace::Explain if it lies in
   // none; null: neither is known.

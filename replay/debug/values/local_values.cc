@@ -134,22 +134,22 @@ std::string FloatText(uint64_t value, uint32_t bytes) {
 }
 
 std::string TextOf(const VariableInfo& variable, uint64_t value) {
-  using Kind = VariableInfo::Kind;
+  using Type = VariableInfo::Kind;
   const uint32_t bytes = variable.bytes;
   if (bytes < 8) value &= (uint64_t{1} << (8 * bytes)) - 1;
   switch (variable.kind) {
-    case Kind::kSigned:
+    case Type::kSigned:
       return fmt::format("{}", SignedOf(value, bytes));
-    case Kind::kUnsigned:
+    case Type::kUnsigned:
       return fmt::format("{}", value);
-    case Kind::kFloat:
+    case Type::kFloat:
       return FloatText(value, bytes);
-    case Kind::kBool:
+    case Type::kBool:
       return value == 0 ? "false" : value == 1 ? "true" : fmt::format("{}", value);
-    case Kind::kCharacter:
+    case Type::kCharacter:
       return CharacterText(value, bytes);
-    case Kind::kPointer:
-    case Kind::kOther:
+    case Type::kPointer:
+    case Type::kOther:
       break;
   }
   return Hex(value);

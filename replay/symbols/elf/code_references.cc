@@ -131,14 +131,14 @@ class ReferenceReader {
   }
 
   void ReadNames(const FileSection& section) {
-    constexpr size_t kLongest = 512;
+    constexpr size_t kLongestName = 512;
     const Bytes bytes = file_.Contents(section);
     const auto is_part = [](uint8_t c) { return std::isalnum(c) != 0 || c == '_'; };
     for (size_t at = 0; at < bytes.size();) {
       size_t end = at;
       while (end < bytes.size() && is_part(bytes[end])) ++end;
       const size_t size = end - at;
-      if (size > 1 && size < kLongest && end < bytes.size() && bytes[end] == 0)
+      if (size > 1 && size < kLongestName && end < bytes.size() && bytes[end] == 0)
         result_.words.emplace(reinterpret_cast<const char*>(bytes.data()) + at, size);
       at = end + 1;
     }

@@ -25,8 +25,9 @@ class TarHeader {
     Put(156, "0");            // a file
     Put(257, std::string_view("ustar\00000", 8));
     Put(148, "        ");
-    const auto sum = std::accumulate(bytes_.begin(), bytes_.end(), uint32_t{0},
-                                     [](uint32_t sum, unsigned char each) { return sum + each; });
+    const auto sum =
+        std::accumulate(bytes_.begin(), bytes_.end(), uint32_t{0},
+                        [](uint32_t before, unsigned char each) { return before + each; });
     Put(148, fmt::format("{:06o}", sum));
     bytes_[154] = '\0';
   }
