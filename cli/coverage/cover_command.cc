@@ -17,7 +17,7 @@
 namespace flowback::cli {
 namespace {
 
-// A file in the folder that nobody needs afterwards.
+// A file in the folder that is not needed afterwards.
 std::string RecordingIn(const TemporaryFolder& folder) { return folder.path() + "/coverage.data"; }
 
 // The engine that records. `engine` is --engine's word: where it names one that records, the one

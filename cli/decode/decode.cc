@@ -160,7 +160,7 @@ Status DecodeJob::ChooseThreads() {
 
 Status DecodeJob::WarnOfThreads() {
   const Threads& threads = opened_.threads();
-  // Packets are shown as they were written, by buffer; nobody asks for their threads.
+  // Packets are shown as they were written, by buffer; their threads are not needed.
   if (!options_.by_cpu && !ShowsPackets())
     WarnOfSharedStreams(opened_.recording(), threads, opened_.InputName());
   settings_.layout.thread_headers = !settings_.layout.usual && !options_.by_time &&

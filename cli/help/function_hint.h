@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The functions of recorded files by name, and what somebody may have meant who named none of them.
+// The functions of recorded files by name, and names similar to one that none of them has.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Pages of help on a terminal, where nobody can follow a Markdown link.
+// Pages of help on a terminal, where Markdown links cannot be followed.
 #pragma once
 
 #include <span>

@@ -7,7 +7,7 @@
 namespace flowback::cli {
 namespace {
 
-// Somebody may be waiting for a line where lines are rare.
+// The user may be waiting for a line where lines are rare.
 constexpr size_t kItems = 16384;
 constexpr uint64_t kMostStep = 4096;  // bytes
 // A place is kept where so little waits for its time that keeping it costs next to nothing.

@@ -59,7 +59,7 @@ struct TraceOrigin {
   const TraceSource* source = nullptr;
   const Threads* threads = nullptr;
   const RecordingClock* clock = nullptr;
-  const ThreadLives* lives = nullptr;  // null: nobody asks
+  const ThreadLives* lives = nullptr;  // null: not requested
 };
 
 // What its code is called. Any thread may ask them.

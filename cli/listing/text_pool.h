@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Pieces' text, made ahead of where it is asked for by a few threads.
 //
-// Each thread has a decoder, and the pieces that it began stay with it. While nobody waits for a
+// Each thread has a decoder, and the pieces that it began stay with it. While no thread waits for a
 // piece's next chunk, two of them are made for it in advance. With one thread nothing is made in
 // advance, and the one that asks makes it.
 #pragma once

@@ -33,7 +33,7 @@ Result<NamedMoment> Crash(const std::string& option, const Recording& recording)
                   .Remedy(option + " end"));
 }
 
-// Whoever types 6179 may mean an instruction.
+// A user who types 6179 may mean an instruction.
 Status CheckNumber(const std::string& option, const std::string& word, uint64_t time,
                    const Recording& recording, const RecordingClock& clock) {
   const bool is_number = std::ranges::all_of(word, [](char c) { return c >= '0' && c <= '9'; });

@@ -26,7 +26,7 @@ class GdbListener {
   const std::string& name() const { return name_; }
   // Returns the next client that waits; a closed descriptor if no client waits.
   Descriptor Accept() const;
-  // Turns away whoever else wants to connect.
+  // Turns away all other clients.
   void RefuseOthers() const;
 
  private:

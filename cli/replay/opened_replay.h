@@ -30,7 +30,7 @@ class OpenedReplay {
         opened_(options.reader, WithDumpedEnds(std::move(recording), options.reader.search.cores)) {
   }
 
-  // Whether a recording may be of samples, between which nobody knows what ran.
+  // Whether a recording may be of samples, between which it is unknown what ran.
   enum class Samples : uint8_t { kReplayed, kRefused };
   // Opens trace, code, threads. Errors: as OpenedRecording's steps; kUnsupported for samples that
   // are refused.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What somebody who mistyped a word may have meant.
+// Finds the words that a mistyped word may stand for.
 #pragma once
 
 #include <cstddef>

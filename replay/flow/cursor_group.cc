@@ -8,7 +8,7 @@
 namespace flowback {
 
 // A thread whose cursor is not in memory stands at a place, or where ToTime leads: the latter is
-// worked out only when somebody asks.
+// worked out only on request.
 class CursorGroup::Impl {
  public:
   explicit Impl(FlowIndex& index) : index_(index), parked_(index.threads().size()) {}

@@ -167,7 +167,7 @@ class IndexBuilder::ShareCounter final : public ExecutionConsumer {
   ExecutedBlocks& blocks_;
   std::vector<IndexContent::Share> shares_;
   std::vector<const ThreadStay*> stays_;                     // whose they are
-  ExecutionConsumer* events_;                                // null: nobody asks for them
+  ExecutionConsumer* events_;                                // null: not requested
   std::vector<std::variant<TraceEvent, DataLoss>> waiting_;  // of the segment at hand
   bool executed_ = false;
   CallJudge* judge_;                 // null: calls are not followed

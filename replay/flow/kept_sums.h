@@ -34,7 +34,7 @@ class KeptSums {
   // As decoder.Summarize says, or has said when it was kept. REQUIRES: a stream of the recording,
   // with its input as it is.
   Result<FlowSummary> Of(const Stream& stream, Decoder& decoder);
-  // Keeps what was decoded, where that was all of the recording. Call it when nobody waits.
+  // Keeps what was decoded, where that was all of the recording. Call it when no user waits.
   void Keep() const;
   // Nothing need be decoded.
   bool were_kept() const { return were_kept_; }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The stays of all threads, in the order in which they are played, are jobs. Workers take them in
 // that order and keep what they decode in segments; the calling thread plays the segments of the
-// first job that has not been played to its end, and where nobody works on that, decodes it itself,
-// straight into the consumer.
+// first job that has not been played to its end, and where no worker has that job, decodes it
+// itself, straight into the consumer.
 //
 //   jobs       played | first       | taken        | taken     | not taken yet
 //                       calling       worker 1       worker 2

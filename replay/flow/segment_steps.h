@@ -48,7 +48,7 @@ struct SegmentSteps {
   };
   static constexpr uint32_t kWaysOfWord = 16;
 
-  bool known = false;      // false: nobody asked, or there was no room
+  bool known = false;      // false: not requested, or no room was left
   bool addresses = false;  // it has EventKind::kLockAddress
   std::vector<PerTable> tables;
   std::vector<uint32_t> runs;  // in ToldRuns; in order

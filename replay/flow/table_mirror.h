@@ -42,7 +42,7 @@ class TableMirror {
     }
     return mirrored_->copy.get();
   }
-  // Sends lost blocks again. REQUIRES: nobody else uses any of it.
+  // Sends lost blocks again. REQUIRES: no other thread uses any of it.
   void Restart() {
     for (auto& [table, mirrored] : all_) mirrored.told = mirrored.copy->size();
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Answers gdb's packets about a replayed machine. It has no socket: whoever has one hands packets
-// in and sends what comes out.
+// Answers gdb's packets about a replayed machine. It has no socket: the caller hands packets in and
+// sends the answers.
 //
 //   GdbServer server(input);
 //   for (const std::string& packet : server.Answer("qSupported:...")) Send(Framed(packet));

@@ -51,7 +51,7 @@ class MachineView {
 
   ReplayedMachine& machine() const { return input_.machine; }
   Session& session() const { return input_.session; }
-  // Whether the recording has samples, between which nobody knows what ran.
+  // Whether the recording has samples, between which it is unknown what ran.
   bool IsSampled() const { return session().source().samples(); }
   // Whether instructions that are not in the flow may have executed.
   bool MayHideMore() const { return IsSampled() || HasLosses(machine()); }

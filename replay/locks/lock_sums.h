@@ -18,9 +18,9 @@ namespace flowback {
 
 class WaitTotals final : public LockSink {
  public:
-  // `alone`: whether each thread is the only one of its process, so that it waits for nobody, but
-  // in the kernel. `report`: its threads and times are there; what waits add up to is written to
-  // it.
+  // `alone`: whether each thread is the only one of its process, so that it waits for no other
+  // thread, but in the kernel. `report`: its threads and times are there; what waits add up to is
+  // written to it.
   WaitTotals(const LockOptions& options, const LockSites& sites, std::vector<bool> alone,
              LockReport& report)
       : options_(options),

@@ -22,7 +22,7 @@ void WaitTeller::NoteStop(const Stop& stop) {
   if (stops_.size() > kMostStops) stops_.pop_front();
 }
 
-// A call that wakes others, or lets go of something, waits for nobody.
+// A call that wakes others, or lets go of something, waits for no other thread.
 bool WaitTeller::IsWait(const UntracedGap& gap, const CallArguments& call) const {
   if (gap.cause != UntracedGap::Cause::kSystemCall) return false;
   const std::optional<uint32_t> number = gap.call_number ? gap.call_number : call.number;

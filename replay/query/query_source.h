@@ -83,11 +83,11 @@ class QuerySource {
   }
 
   // Asks `stop` while rows are made from the flow: true ends the scan with an error. An empty
-  // function asks nobody.
+  // function never does.
   void StopWhen(std::function<bool()> stop) { stop_ = std::move(stop); }
   bool stops() const { return stop_ && stop_(); }
 
-  // Keeps for later commands what was made. Call it when nobody waits.
+  // Keeps for later commands what was made. Call it when no user waits.
   void Keep() const;
 
  private:

@@ -39,8 +39,8 @@ class KeptSpikes {
   // The same for the second pass. REQUIRES: the report has its instances and knows the slow ones.
   bool LoadComparison(const SpikeOptions& options, SpikeReport& report);
 
-  // Keep what FindRequestLoops and FindSpikes returned, unless it was loaded. Call them when nobody
-  // waits, while the symbolizer still knows which files it has read.
+  // Keep what FindRequestLoops and FindSpikes returned, unless it was loaded. Call them when no
+  // user waits, while the symbolizer still knows which files it has read.
   void KeepLoops(const std::vector<RequestLoop>& loops) const;
   void Keep(const SpikeOptions& options, const SpikeReport& report) const;
 

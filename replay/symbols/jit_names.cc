@@ -25,15 +25,15 @@ struct JitNames::Page {
   uint64_t from = 0;
 };
 
-// The owner of each address: the latest wins, and what it does not cover of another stays that
-// one's.
+// The owner of each address: the latest symbol wins, and an earlier one keeps the addresses that it
+// does not cover.
 class JitNames::Names {
  public:
   void Add(const JitSymbol& symbol) {
     Free(symbol.begin, symbol.end);
     ranges_[symbol.begin] = {symbol.end, &symbol};
   }
-  // The same where nobody has them yet.
+  // Adds the symbol only for addresses without an owner.
   void Fill(const JitSymbol& symbol) {
     uint64_t at = symbol.begin;
     while (at < symbol.end) {

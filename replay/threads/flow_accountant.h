@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The accounts of threads' times in the making, whoever decodes the streams.
+// Makes the accounts of threads' times while any caller decodes the streams.
 //
 //   FlowAccountant accountant(recording, inputs, spans);
 //   for (const Stream& stream : recording.streams) {

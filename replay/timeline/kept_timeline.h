@@ -30,7 +30,7 @@ class KeptTimeline {
   // Empty: it was not kept, or something has changed since.
   std::optional<Timeline> Load() const;
   // REQUIRES: MakeTimeline gave it, and the symbolizer still knows which files it has asked.
-  // Call it when nobody waits.
+  // Call it when no user waits.
   void Keep(const Timeline& timeline) const;
 
  private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// They are kept as a timeline in which nobody calls anything: its bytes are checked when they are
-// read, against the law of conservation of time, too.
+// They are kept as a timeline without calls: its bytes are checked when they are read, against the
+// law of conservation of time, too.
 #include "replay/timeline/kept_times.h"
 
 #include <chrono>
@@ -51,7 +51,7 @@ class TimesMaker final : public IndexListener {
       : recording_(recording), inputs_(inputs) {}
 
   ExecutionConsumer* OnStreamBegin(const Stream& stream) override {
-    // Setting it up takes time, which is not needed where nobody decodes.
+    // Setting it up takes time, which is not needed if no stream is decoded.
     if (!accountant_) accountant_ = std::make_unique<FlowAccountant>(recording_, inputs_, true);
     return &teller_.emplace(accountant_->Begin(stream), losses_);
   }

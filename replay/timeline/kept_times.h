@@ -2,8 +2,8 @@
 // What the threads' time was, learned in a flow index' first pass and kept beside it.
 //
 // The pass decodes every stream with times; the events and losses by which the accounts are made
-// come by. So whoever makes an index has the accounts nearly for nothing, and a later command that
-// opens the index need not decode anything for them.
+// come by. So a pass that makes an index gives the accounts nearly for nothing, and a later command
+// that opens the index need not decode anything for them.
 #pragma once
 
 #include <optional>

@@ -17,7 +17,7 @@
 // have written between them.
 //
 // Nothing is guessed. If known values contradict each other (a core of another run, memory that
-// somebody else wrote to), the history proves nothing at all, and says where.
+// another process wrote to), the history proves nothing at all, and says where.
 #pragma once
 
 #include <cstddef>

@@ -100,7 +100,7 @@ struct EstimatorState {
   bool done_ = false;
 
   size_t untold_ = 0;      // pieces of that kind that wait
-  bool overfull_ = false;  // so many may have waited that they went on early
+  bool overfull_ = false;  // some may have gone on early: too many waited
   LastCycles last_cycles_;
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The trip is executed with values that have names instead of numbers (trip_state.h), several times
-// in a row, as the thread would if nobody else wrote to memory. Then each condition is looked at in
-// all of these executions:
+// in a row, as the thread would if no other thread wrote to memory. Then each condition is looked
+// at in all of these executions:
 //
 //  * It is the same value in the last two: then it is so for ever. If memory is in it, that memory
 //    is what the thread waits for.

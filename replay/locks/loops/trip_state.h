@@ -3,7 +3,7 @@
 // the trip began.
 //
 // A trip may be executed again and again, each time from the state in which the last one ended. If
-// nobody else writes to memory, that is what the thread does as long as its conditions hold.
+// no other thread writes to memory, that is what the thread does as long as its conditions hold.
 #pragma once
 
 #include <array>

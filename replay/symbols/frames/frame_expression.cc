@@ -155,7 +155,7 @@ class Evaluator {
         return x < y;
       case 0x2e:
         return a != b;
-      default:  // divisions, which nobody writes for a frame
+      default:  // divisions, which no compiler writes for a frame
         return std::nullopt;
     }
   }

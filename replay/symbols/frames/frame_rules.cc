@@ -140,7 +140,7 @@ class Interpreter {
     at_ += count * program_.code_unit;
     return true;
   }
-  // Registers that nobody follows, as those of vectors, are passed over.
+  // Registers that are not followed, such as those of vectors, are passed over.
   bool Set(uint64_t reg, const FrameRule& rule) {
     if (reg < kFrameRegisters) rules_.registers[reg] = rule;
     return true;

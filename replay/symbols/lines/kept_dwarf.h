@@ -4,8 +4,8 @@
 // Before the first line of a file is known its debug sections are unpacked, and all its units are
 // looked through: of a C library whose debug file is compressed that takes longer than all else of
 // a command that shows one stack. So what flowback-dwarf answered is kept in the cache, and the
-// program is only started for what nobody has asked before. The kept answers are found by the
-// file's place, size, time and bytes, and by the program that gave them.
+// program is only started for new questions. The kept answers are found by the file's place, size,
+// time and bytes, and by the program that gave them.
 #pragma once
 
 #include <array>
@@ -39,7 +39,7 @@ class KeptDwarf {
   bool HasMd5(const std::string& path, const std::array<uint8_t, 16>& md5);
   std::vector<std::string> problems() const;
 
-  // Keeps what was read anew, where nothing of it is damaged. Call it when nobody waits.
+  // Keeps what was read anew, where nothing of it is damaged. Call it when no user waits.
   void Keep();
 
  private:

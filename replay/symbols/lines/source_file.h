@@ -42,7 +42,7 @@ class SourceFile {
   // All other files that the DWARF names; reads all units.
   NamedFiles Files();
 
-  // Keeps what was read in ImageSearch::cache. Call it when nobody waits.
+  // Keeps what was read in ImageSearch::cache. Call it when no user waits.
   void Keep();
 
   // A sentence about what can't be read; empty: all well so far.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Text that inputs name, as a terminal and a reader of lines may see it.
 //
-// A path, a thread's name or a symbol comes from whoever made the input. Printed as it is, an
-// escape sequence in it rules the terminal, and a newline forges a line. So whatever is no text of
+// A path, a thread's name or a symbol comes from the author of the input. Printed as it is, an
+// escape sequence in it rules the terminal, and a newline forges a line. So all text that is not
 // our own passes here on its way to standard output and to stderr:
 //
 //   \n \r \t           these three

@@ -138,7 +138,7 @@ Result<std::unique_ptr<CallsDatabase>> CallsDatabase::Make() {
 
 CallsDatabase::~CallsDatabase() { unlink(path_.c_str()); }
 
-// Nobody else knows the file, and a database that was not finished is thrown away.
+// No other process knows the file, and a database that was not finished is thrown away.
 Status CallsDatabase::Open() {
   sqlite3* opened = nullptr;
   // Only one thread uses it, so its locks may be left out.
