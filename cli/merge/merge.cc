@@ -75,9 +75,9 @@ uint64_t UnknownObjects(const CoverageCounts& counts) {
       std::ranges::count_if(counts.objects, [](const auto& each) { return !each.IsKnown(); }));
 }
 
-std::string Told(const CoverageCounts& counts, size_t parts, bool json) {
+std::string Told(const CoverageCounts& counts, size_t parts, bool as_json) {
   std::string text;
-  if (json) {
+  if (as_json) {
     JsonLine line(text);
     line.Text("schema", "flowback.merge/1").Number("parts", parts);
     line.Number("recordings", counts.recordings).Number("objects", counts.objects.size());

@@ -38,7 +38,6 @@
 namespace flowback::cli {
 namespace {
 
-constexpr int kRecorderFailed = 125;
 constexpr uint32_t kUsualBranchDepth = 32;  // the depth of most processors
 
 struct RecordWords {

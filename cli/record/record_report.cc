@@ -24,7 +24,6 @@
 namespace flowback::cli {
 namespace {
 
-constexpr int kRecorderFailed = 125;
 constexpr int kCommandNotRunnable = 126;
 constexpr int kCommandNotFound = 127;
 

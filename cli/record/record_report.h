@@ -11,6 +11,9 @@
 
 namespace flowback::cli {
 
+// The exit status where the recorder failed, and a command was to run.
+inline constexpr int kRecorderFailed = 125;
+
 // The program's own status as a shell has it: 128 + N when signal N ended it.
 int CommandStatus(int wait_status);
 
