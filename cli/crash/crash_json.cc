@@ -5,6 +5,7 @@
 
 #include "base/hex.h"
 #include "cli/crash/crash_text.h"
+#include "cli/text/json_value.h"
 #include "cli/text/process_ends.h"
 #include "replay/crash/crash_threads.h"
 #include "replay/values/chain_words.h"
@@ -14,7 +15,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json TextOrNull(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
 Json HexOrNull(const std::optional<uint64_t>& value) {
   return value ? Json(Hex(*value)) : Json(nullptr);
 }

@@ -16,6 +16,7 @@
 #include "cli/doctor/doctor_trials.h"
 #include "cli/doctor/doctor_verdicts.h"
 #include "cli/options/arguments.h"
+#include "cli/text/json_value.h"
 #include "cli/text/output.h"
 #include "cli/text/status.h"
 #include "flowback/capture/record.h"
@@ -90,8 +91,6 @@ void PrintText(const Diagnosis& diagnosis, Output& output) {
   }
   out += "\nReading recordings made elsewhere works on any machine.\n";
 }
-
-Json TextOrNull(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
 
 Json EmulatorJson(const std::string& path, const std::string& version,
                   const std::optional<EmulatorPlugins>& plugins) {

@@ -12,6 +12,7 @@
 #include "cli/info/info_report.h"
 #include "cli/reading/stream_report.h"
 #include "cli/text/counters.h"
+#include "cli/text/json_value.h"
 
 namespace flowback::cli {
 namespace {
@@ -19,8 +20,6 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 Json NumberOrNull(int32_t value) { return value < 0 ? Json(nullptr) : Json(value); }
-Json TextOrNull(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
-
 Json MachineJson(const Recording& recording) {
   const MachineInfo& machine = recording.machine;
   Json json;

@@ -9,6 +9,7 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
+#include "cli/text/json_value.h"
 #include "decode/code/space_at.h"
 #include "flowback/replay/source_lines.h"
 #include "flowback/replay/symbolizer.h"
@@ -39,8 +40,6 @@ std::vector<EndPlace> Find(const std::vector<ProcessEnd>& ends, const RecordingC
 Json HexOrNull(const std::optional<uint64_t>& value) {
   return value ? Json(fmt::format("{:x}", *value)) : Json(nullptr);
 }
-
-Json TextOrNull(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
 
 }  // namespace
 
