@@ -175,6 +175,8 @@ function(flowback_test name)
   cmake_parse_arguments(TEST "BUSY" "SECONDS" "SOURCES;ALONE;LINK" ${ARGN})
   flowback_test_limit(seconds ${TEST_SECONDS})
   add_executable(${name} ${TEST_SOURCES} ${TEST_ALONE})
+  # Many tests name their helpers alike: larger units would hold two of one name.
+  set_target_properties(${name} PROPERTIES UNITY_BUILD_BATCH_SIZE 8)
   if(TEST_ALONE)
     set_source_files_properties(${TEST_ALONE} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   endif()
