@@ -375,7 +375,7 @@ Status TimelineJob::FindTimeline(const TimelineOptions& options) {
   return {};
 }
 
-// Kept and freshly decoded times may place a loss differently: kept ones are for flow without one.
+// Decoding may place a loss elsewhere than a kept result does: only flow without a loss is kept.
 Status TimelineJob::LearnTimes() {
   if (times_) return {};
   auto known =
