@@ -87,6 +87,8 @@ class Child {
   [[noreturn]] void Become(const std::vector<std::string>& words, const ScratchFolder& folder) {
     alarm(static_cast<unsigned>(2 * kLimit.count()));
     setenv("FLOWBACK_CACHE", folder.File("cache").c_str(), 1);
+    // perf keeps copies of images in ~/.debug, which would be read in place of those that are cut.
+    setenv("HOME", folder.File("home").c_str(), 1);
     std::string program = ProgramFile();
     std::vector<char*> arguments = {program.data()};
     for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
