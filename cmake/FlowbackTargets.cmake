@@ -71,9 +71,9 @@ add_library(flowback_text_headers STATIC ${PROJECT_BINARY_DIR}/headers/none.cc)
 target_link_libraries(flowback_text_headers PRIVATE flowback_options fmt::fmt)
 flowback_precompile(flowback_text_headers ${FLOWBACK_COMMON_HEADERS} <fmt/format.h>)
 
-# flowback_optimise(TARGET LEVEL): LEVEL is Og or O2, in place of the O3 of a release build. O3 is for what each
-# block of the flow passes through. What runs once a command, or waits for a file, a child or a person, has Og, which takes
-# two thirds of the time to compile, and is not optimised at all with sanitizers. The rest has O2.
+# flowback_optimise(TARGET LEVEL): LEVEL is Og or O2, in place of the O3 of a release build. O3 is for what each block
+# of the flow passes through. Code that runs once a command, or waits for a file, a child or a person, has Og: it
+# compiles in two thirds of the time. Sanitized builds do not optimise it at all. The rest has O2.
 function(flowback_optimise target level)
   target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-${level}>)
   if(level STREQUAL Og AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
