@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 // The limits as SARIF 2.1.0, which code hosts show beside the source: a rule for each limit, and a
 // result for each one that was missed.
+#include <algorithm>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "cli/diff/diff_view.h"
 #include "replay/writers/text/json_parts.h"
@@ -39,6 +41,24 @@ DiffPlace PlaceOf(const DiffLimit& limit, const RunComparison& diff) {
   return place;
 }
 
+// Code hosts refuse a result without a place: where the limit has none, it is that of the largest
+// change.
+DiffPlace PlaceOrLargest(const DiffLimit& limit, const RunComparison& diff) {
+  const DiffPlace own = PlaceOf(limit, diff);
+  if (own.line != 0) return own;
+  for (const FunctionChange& each : diff.functions)
+    if (each.place().line != 0) return each.place();
+  return {};
+}
+
+// The texts of the limits, each once: two rules of one name are refused.
+std::vector<std::string> Rules(const DiffView& view) {
+  std::vector<std::string> rules;
+  for (const DiffLimit& limit : view.limits)
+    if (std::ranges::find(rules, limit.text) == rules.end()) rules.push_back(limit.text);
+  return rules;
+}
+
 std::string Message(std::string_view text) {
   return JsonObject([&](JsonLine& message) { message.Text("text", text); });
 }
@@ -56,16 +76,19 @@ std::string Location(const DiffPlace& place) {
   });
 }
 
-std::string Results(const DiffView& view) {
+std::string Results(const DiffView& view, const std::vector<std::string>& rules) {
   std::string results = "[";
   for (size_t i = 0; i < view.limits.size(); ++i) {
     if (view.outcomes[i].passed()) continue;
     const DiffLimit& limit = view.limits[i];
     results += results.size() > 1 ? ",\n" : "\n";
+    const auto rule = std::ranges::find(rules, limit.text) - rules.begin();
     results += JsonObject([&](JsonLine& result) {
-      result.Text("ruleId", limit.text).Number("ruleIndex", i).Text("level", "error");
+      result.Text("ruleId", limit.text)
+          .Number("ruleIndex", static_cast<uint64_t>(rule))
+          .Text("level", "error");
       result.Raw("message", Message(limit.text + ": " + OutcomeText(limit, view.outcomes[i])));
-      const DiffPlace place = PlaceOf(limit, view.diff);
+      const DiffPlace place = PlaceOrLargest(limit, view.diff);
       if (place.line != 0) result.Raw("locations", "[" + Location(place) + "]");
     });
   }
@@ -75,10 +98,11 @@ std::string Results(const DiffView& view) {
 }  // namespace
 
 void WriteDiffSarif(const DiffView& view, TextSink& sink) {
-  const std::string rules = JsonArray(view.limits, [](const DiffLimit& limit) {
+  const std::vector<std::string> texts = Rules(view);
+  const std::string rules = JsonArray(texts, [](const std::string& text) {
     return JsonObject([&](JsonLine& rule) {
-      rule.Text("id", limit.text);
-      rule.Raw("shortDescription", Message("`flowback diff --fail-if '" + limit.text + "'`"));
+      rule.Text("id", text);
+      rule.Raw("shortDescription", Message("`flowback diff --fail-if '" + text + "'`"));
     });
   });
   const std::string run = JsonObject([&](JsonLine& line) {
@@ -87,7 +111,7 @@ void WriteDiffSarif(const DiffView& view, TextSink& sink) {
                           driver.Text("name", "flowback diff").Raw("rules", rules);
                         }));
              }));
-    line.Raw("results", Results(view));
+    line.Raw("results", Results(view, texts));
   });
   sink.buffer() += JsonObject([&](JsonLine& log) {
                      log.Text("$schema", "https://json.schemastore.org/sarif-2.1.0.json");

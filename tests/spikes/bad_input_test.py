@@ -70,12 +70,17 @@ class BadInput(unittest.TestCase):
             if recorded.returncode != 0:
                 self.skipTest(recorded.stderr)
             os.remove(program)
+            shutil.rmtree(f"{folder}/x.data.images")
             self.assert_refused([f"{folder}/x.data", "Main"], 2, "no such function was called in the files that were found")
 
     def test_the_limit_is_told_as_it_was_asked_for(self):
         branches = f"{RECORDINGS}/branches.data"
         for limit, words in ("0.5x", "more than 0.5 x the median (5 instructions): 5"), ("2", "more than 2 instructions: 5"):
-            self.assertIn(f"127 of 127 calls of Leaf executed {words}", spikes(branches, "Leaf", "--over", limit).stdout)
+            said = spikes(branches, "Leaf", "--over", limit).stdout.replace("\n  ", " ")
+            self.assertIn(f"127 of 127 calls of Leaf executed {words}", said)
+        for limit in "7x", "1e300x":
+            said = spikes(branches, "Leaf", "--over", limit).stdout.replace("\n  ", " ")
+            self.assertIn(f"None of 127 calls of Leaf lies above {limit.replace('1e300', '1e+300')[:-1]} x the median", said)
 
     def test_a_function_that_never_returns(self):
         done = spikes(TINY, "Main")

@@ -107,6 +107,9 @@ Distribution DistributionOf(const std::vector<uint64_t>& sorted) {
           .max = sorted.back()};
 }
 
+// A number of 64 bits holds less.
+constexpr double kMostValue = 1.8e19;
+
 Result<SlowLimit> SlowLimit::Parse(std::string_view word) {
   const bool quantile = word.starts_with('p');
   std::string_view digits = quantile ? word.substr(1) : word;
@@ -120,7 +123,7 @@ Result<SlowLimit> SlowLimit::Parse(std::string_view word) {
   }
   if (unit == "x") return SlowLimit{.kind = Kind::kMultiple, .share = number};
   const double scale = UnitOf(unit);
-  if (scale == 0 || number * scale >= 1.8e19) return Fail(BadLimit(word));
+  if (scale == 0 || number * scale >= kMostValue) return Fail(BadLimit(word));
   return SlowLimit{.kind = Kind::kValue, .value = static_cast<uint64_t>(number * scale)};
 }
 
@@ -138,7 +141,9 @@ Slowness FindSlow(const std::vector<uint64_t>& sorted, const SlowLimit& limit) {
       found.threshold = QuantileOf(sorted, limit.share);
       break;
     case SlowLimit::Kind::kMultiple:
-      found.threshold = static_cast<uint64_t>(limit.share * median);
+      found.threshold = limit.share * median >= kMostValue
+                            ? UINT64_MAX
+                            : static_cast<uint64_t>(limit.share * median);
       found.multiple = limit.share;
       break;
   }

@@ -141,7 +141,7 @@ std::string WhyNoneSlow(const SpikesView& view) {
           words(of.p50), words(of.p90), words(of.p99));
     default:
       return fmt::format("None of {} lies above {}: the largest is {}.", ThingsOf(view, of.count),
-                         words(report.slowness.threshold), words(of.max));
+                         LimitWords(view), words(of.max));
   }
 }
 

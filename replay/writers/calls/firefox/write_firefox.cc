@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/path_text.h"
 #include "replay/writers/calls/exported_paths.h"
 #include "replay/writers/text/json.h"
 #include "replay/writers/text/quick_text.h"
@@ -48,7 +49,7 @@ std::string_view Digit(FirefoxCategory category) {
 // A library is a file whose name ends in .so, or has a version behind that.
 FirefoxCategory CategoryOf(const ExportedFunction& function) {
   if (function.is_system_call) return FirefoxCategory::kSystemCalls;
-  const std::string_view file = function.object;
+  const std::string_view file = LastPart(function.object);
   return file.ends_with(".so") || file.contains(".so.") ? FirefoxCategory::kLibraries
                                                         : FirefoxCategory::kProgram;
 }
