@@ -67,7 +67,9 @@ TEST_F(ExecTime, AFlippedBitInAnMtcChangesNoFlow) {
     (*trace_)[mtcs[i]] ^= bit;
     const ProgramResult damaged = Digest("native");
     EXPECT_EQ(damaged.out, whole.out) << "MTC " << i << ": " << damaged.err;
-    if (has_libipt) EXPECT_EQ(Digest("libipt").out, whole.out) << "MTC " << i;
+    if (has_libipt) {
+      EXPECT_EQ(Digest("libipt").out, whole.out) << "MTC " << i;
+    }
     (*trace_)[mtcs[i]] ^= bit;
   }
 }
