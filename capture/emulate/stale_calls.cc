@@ -7,6 +7,7 @@
 
 #include <string>
 
+#include "base/proc_path.h"
 #include "capture/emulate/emulated_process.h"
 
 namespace flowback::emulate {
@@ -83,8 +84,7 @@ bool EmulatedProcess::WroteToCode(ThreadTracer* thread, const GuestCall& call) {
   const bool is_code = code_.HasFile(inode);
   const std::string memory = is_code ? std::string() : MemoryBehind(descriptor);
   if (!is_code && memory.empty()) return false;
-  if (!memory.empty() && memory != "/proc/self/mem" &&
-      memory != "/proc/" + std::to_string(getpid()) + "/mem") {
+  if (!memory.empty() && memory != "/proc/self/mem" && memory != ProcPath(getpid(), "mem")) {
     if (thread != nullptr) NoteUnlikeNative(*thread, record::UnlikeNativeCall::kStaleCode);
     return false;
   }

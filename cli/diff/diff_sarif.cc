@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The limits as SARIF 2.1.0, which code hosts show beside the source: a rule for each limit, and a
 // result for each one that was missed.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <string>
 #include <string_view>
@@ -16,15 +18,12 @@ namespace {
 std::string UriPath(std::string_view path) {
   constexpr std::string_view kPlain =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~/+";
-  constexpr std::string_view kHex = "0123456789ABCDEF";
   std::string uri = path.starts_with('/') ? "file://" : "";
   for (const char each : path) {
-    if (kPlain.contains(each)) {
+    if (kPlain.contains(each))
       uri += each;
-      continue;
-    }
-    const auto byte = static_cast<uint8_t>(each);
-    uri.append(1, '%').append(1, kHex[byte >> 4]).append(1, kHex[byte & 15]);
+    else
+      uri += fmt::format("%{:02X}", static_cast<uint8_t>(each));
   }
   return uri;
 }
@@ -47,7 +46,7 @@ DiffPlace PlaceOrLargest(const DiffLimit& limit, const RunComparison& diff) {
   const DiffPlace own = PlaceOf(limit, diff);
   if (own.line != 0) return own;
   for (const FunctionChange& each : diff.functions)
-    if (each.place().line != 0) return each.place();
+    if (const DiffPlace place = each.place(); place.line != 0) return place;
   return {};
 }
 

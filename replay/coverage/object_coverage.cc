@@ -2,7 +2,6 @@
 #include "replay/coverage/object_coverage.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <functional>
 #include <iterator>
 #include <map>
@@ -49,15 +48,10 @@ void CountInstructions(ObjectCoverage& object, const std::vector<CountAt>& count
   }
 }
 
-// One name for a file, by whichever folders the compiler was called: "a/../b.c" is "b.c".
-std::string SourceName(const std::string& file) {
-  return std::filesystem::path(file).lexically_normal().string();
-}
-
 void FindPlaces(ObjectCoverage& object, SourceLines& source, SourceFileNumbers& files) {
   const StaticLines lines = StaticLines::Of(*object.image, *object.code, source);
   std::vector<uint32_t> numbers;  // by the number of a file in `lines`
-  for (const std::string& file : lines.files()) numbers.push_back(files.Of(SourceName(file)));
+  for (const std::string& file : lines.files()) numbers.push_back(files.Of(NormalPath(file)));
   for (const StaticInstruction& instruction : object.code->instructions()) {
     const StaticLine* line = lines.At(instruction.address);
     // The compiler's own code has a name in angle brackets, which is no file's.
@@ -77,7 +71,7 @@ SourceLine OwnBegin(const SourcePlace& first, SourceFileNumbers& files) {
   if (!first.known()) return {};
   const SourceFrame& own = first.frames.back();
   if (own.file.empty() || LastPart(own.file).starts_with('<')) return {};
-  return {.file = files.Of(SourceName(std::string(own.file))),
+  return {.file = files.Of(NormalPath(own.file)),
           .line = own.first_line != 0 ? own.first_line : own.line};
 }
 

@@ -75,8 +75,7 @@ class LimitParser {
     if (found == std::end(kMeasures))
       return Wrong(
           "one of instructions, self, calls, time, off_cpu, waits, waiting, coverage, new or gone "
-          "is "
-          "expected");
+          "is expected");
     limit_.measure = found->measure;
     at_ = end;
     return {};

@@ -12,6 +12,7 @@
 #include <variant>
 
 #include "base/mapped_file.h"
+#include "base/path_text.h"
 #include "capture/bundle/unpacked_bundle.h"
 #include "decode/code/images/elf_file.h"
 #include "decode/code/images/image_search.h"
@@ -43,7 +44,7 @@ bool IsFile(const std::string& path) {
 // The path under which files of it stand in the folder for files with paths; empty: it has no
 // place there.
 std::string InRoot(const std::string& path) {
-  const std::string normal = fs::path(path).lexically_normal();
+  const std::string normal = NormalPath(path);
   const std::string member = std::string(bundle::kRootFolder) + normal;
   return normal.starts_with('/') && bundle::IsMemberName(member) ? member : "";
 }
@@ -275,7 +276,7 @@ class FileLister {
   // Where the source is here. A bundle's programs may name any file, so its sources are its own.
   std::string PathOf(const std::string& source) const {
     const std::string& symfs = session_.options().search.symfs;
-    const std::string normal = fs::path(source).lexically_normal();
+    const std::string normal = NormalPath(source);
     const std::string below = symfs.empty() ? "" : UnderDirectory(symfs, normal);
     return IsFile(below) || session_.options().bundle != nullptr ? below : source;
   }

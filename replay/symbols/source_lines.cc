@@ -2,11 +2,11 @@
 #include "flowback/replay/source_lines.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <mutex>
 #include <optional>
 #include <unordered_map>
 
+#include "base/path_text.h"
 #include "decode/code/images/image_search.h"
 #include "replay/symbols/jit_names.h"
 #include "replay/symbols/lines/source_file.h"
@@ -107,8 +107,7 @@ std::string_view SourceLines::Text(std::string_view file, uint32_t line) {
   if (is_new && !file.empty()) {
     std::vector<std::string> places;
     if (const std::string& root = files_->search.symfs; !root.empty()) {
-      places.push_back(
-          UnderDirectory(root, std::filesystem::path(name).lexically_normal().string()));
+      places.push_back(UnderDirectory(root, NormalPath(name)));
       places.push_back(UnderDirectory(root, name));
     }
     places.push_back(name);

@@ -227,8 +227,8 @@ void StoredStacks::AskForNext(size_t sample) const {
   if (sample + 1 == samples_.size()) return;
   constexpr size_t kLine = 64;
   const uint8_t* const next = samples_[sample + 1];
-  const size_t size =
-      kLine + CountOf(sample + 1) * kBranchEntrySize;  // with the fields ahead of them
+  // With the fields ahead of them.
+  const size_t size = kLine + CountOf(sample + 1) * kBranchEntrySize;
   for (size_t at = 0; at < size; at += kLine) __builtin_prefetch(next + at);
 }
 

@@ -143,8 +143,8 @@ struct SharedSettings {
   uint64_t conversion_zero;
   bool keeps_images;       // files are copied while they are mapped
   bool instruction_clock;  // else the host's, with this conversion
-  uint32_t
-      branch_depth;  // the trace is branches (capture/record/generate/branch_trace.h), not packets
+  // Not 0: the trace is branches (capture/record/generate/branch_trace.h), not packets.
+  uint32_t branch_depth;
 };
 
 struct SharedArea {

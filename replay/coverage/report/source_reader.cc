@@ -4,6 +4,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/path_text.h"
+
 namespace flowback {
 namespace {
 
@@ -17,7 +19,7 @@ bool IsFile(const std::string& path) {
 // A tree is seldom where it was built: of the recorded path ever fewer folders are looked for.
 std::string SourceReader::Find(const std::string& path) const {
   if (root_.empty()) return IsFile(path) ? path : std::string();
-  const std::string normal = std::filesystem::path(path).lexically_normal();
+  const std::string normal = NormalPath(path);
   std::string_view rest = normal;
   while (!rest.empty()) {
     while (rest.starts_with('/')) rest.remove_prefix(1);

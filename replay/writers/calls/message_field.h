@@ -3,26 +3,16 @@
 #pragma once
 
 #include <cstdint>
-#include <cstring>
 #include <string>
 #include <string_view>
+
+#include "replay/writers/text/quick_text.h"
 
 namespace flowback {
 
 inline constexpr unsigned TagOfLength(int field) {
   constexpr unsigned kOfLength = 2;  // the wire type
   return static_cast<unsigned>(field) << 3 | kOfLength;
-}
-
-inline void AppendVarint(uint64_t value, std::string& out) {
-  for (; value >= 0x80; value >>= 7) out += static_cast<char>(value | 0x80);
-  out += static_cast<char>(value);
-}
-
-// A field with a number.
-inline void AppendField(int field, uint64_t value, std::string& out) {
-  AppendVarint(static_cast<unsigned>(field) << 3, out);
-  AppendVarint(value, out);
 }
 
 // The functions named Put write at `at`, where there is room, and return the byte behind.
@@ -39,9 +29,18 @@ inline char* PutField(int field, uint64_t value, char* at) {
 
 // `message` is one that is written already.
 inline char* PutMessage(int field, std::string_view message, char* at) {
-  at = PutVarint(message.size(), PutVarint(TagOfLength(field), at));
-  std::memcpy(at, message.data(), message.size());
-  return at + message.size();
+  return PutText(message, PutVarint(message.size(), PutVarint(TagOfLength(field), at)));
+}
+
+inline void AppendVarint(uint64_t value, std::string& out) {
+  constexpr size_t kMostBytes = 10;
+  AppendUpTo(kMostBytes, out, [&](char* at) { return PutVarint(value, at); });
+}
+
+// A field with a number.
+inline void AppendField(int field, uint64_t value, std::string& out) {
+  AppendVarint(static_cast<unsigned>(field) << 3, out);
+  AppendVarint(value, out);
 }
 
 template <class Message>
