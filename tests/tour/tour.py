@@ -2,8 +2,8 @@
 """Records one program after the other and looks at each as its user would:
 
 * its output and its end are those of the native run,
-* the recording has no loss, both engines decode it to the same digest, and perf counts as many
-  instructions,
+* the recording has no loss, both engines decode it to the same digest (very long ones only where $FLOWBACK_FULL is 1),
+  and perf counts as many instructions,
 * when the program has been deleted the recording decodes as before.
 
 tour.py PROGRAM [--shard N/M] [--only NAME,...] [--table]: --table prints what `--table` asks for,
@@ -24,6 +24,9 @@ from programs import PROGRAMS
 LIMIT_SECONDS = 100
 # perf prints a line for each; beyond so many it takes minutes.
 PERF_COUNTS_AT_MOST = 3_000_000
+# The reference engine decodes ten million in a second, and has the same loops to decode in a longer run. In a full run
+# it decodes all.
+REFERENCE_DECODES_AT_MOST = None if os.environ.get("FLOWBACK_FULL") == "1" else 5_000_000
 ROW = "| {name} | {instructions} | {processes} | {threads} | {perf} | {lost} | {times} |"
 
 
@@ -119,13 +122,16 @@ class Tour:
     def look_at(self, recording):
         info = json.loads(self.run("info", "--json", "--strict", recording))
         native = self.run("decode", "--as", "digest", recording)
-        reference = self.run("decode", "--as", "digest", "--engine", "libipt", recording)
-        if native != reference:
-            raise Difference("native and libipt decode different flow")
         threads = [line.split() for line in native.splitlines()]
+        instructions = sum(int(count) for _, count, _ in threads)
+        if REFERENCE_DECODES_AT_MOST is None or instructions <= REFERENCE_DECODES_AT_MOST:
+            if native != self.run("decode", "--as", "digest", "--engine", "libipt", recording):
+                raise Difference("native and libipt decode different flow")
+        else:
+            print(f"not decoded by libipt as well, without FLOWBACK_FULL=1: {os.path.basename(os.path.dirname(recording))}")
         return {
             "digest": native,
-            "instructions": sum(int(count) for _, count, _ in threads),
+            "instructions": instructions,
             "threads": len(threads),
             "processes": len({thread["pid"] for thread in info["threads"]}),
             "lost": sum(stream["bytes_lost"] for stream in info["streams"]),
