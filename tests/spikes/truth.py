@@ -66,7 +66,12 @@ class Run:
 
 def instructions_of_calls(flowback, recording, function):
     """How many instructions each call had, in program order, as `decode --as calls` lists them."""
-    listed = subprocess.run([flowback, "decode", recording, "--as", "calls"], check=True, capture_output=True, text=True)
+    # grep leaves a few of the listing's many lines.
+    with subprocess.Popen([flowback, "decode", recording, "--as", "calls"], stdout=subprocess.PIPE) as decoder:
+        listed = subprocess.run(["grep", "-F", f"<- {function}"], stdin=decoder.stdout, check=True, capture_output=True,
+                                text=True)
+    if decoder.returncode != 0:
+        raise subprocess.CalledProcessError(decoder.returncode, decoder.args)
     pattern = rf"<- {re.escape(function)}(?:\(.*?\))? (?:\(.*?\) )?(\d+) instructions"
     return [int(count) for count in re.findall(pattern, listed.stdout)]
 

@@ -48,7 +48,7 @@ int WildPointer() {
 }
 
 APART int Deeper(int n) {
-  volatile char room[200];
+  volatile char room[2000];
   room[0] = static_cast<char>(n);
   return Deeper(n + 1) + room[0];
 }
