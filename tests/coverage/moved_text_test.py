@@ -65,7 +65,8 @@ class MovedText(unittest.TestCase):
     def test_the_same_bytes_are_the_files(self):
         for options in ((), ("-no-pie",)):
             self.build(*options)
-            for way in SAME:
+            # At fixed addresses two ways stand for all, but with FLOWBACK_FULL=1.
+            for way in SAME if not options or os.environ.get("FLOWBACK_FULL") == "1" else ("mremap", "part"):
                 with self.subTest(options=options, way=way):
                     self.record(way)
                     self.expect_the_files()

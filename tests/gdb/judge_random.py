@@ -3,7 +3,8 @@
 program, with losses. The listing of the flow says where each must lead.
   judge_random.py FLOWBACK COMPILER SOURCE_FOLDER COUNT
 
-COUNT: how many commands are given at each recording; FLOWBACK_COMMANDS overrides it."""
+COUNT: how many commands are given at each recording with FLOWBACK_FULL=1, else 50 at most; FLOWBACK_COMMANDS overrides
+it."""
 
 import json
 import os
@@ -102,7 +103,7 @@ def listing(flowback, words, has_depths):
 
 
 def judge(flowback, name, words, folder, seed):
-    count = os.environ.get("FLOWBACK_COMMANDS", sys.argv[4])
+    count = os.environ.get("FLOWBACK_COMMANDS", int(sys.argv[4]) if os.environ.get("FLOWBACK_FULL") == "1" else min(50, int(sys.argv[4])))
     tid, lines = listing(flowback, words, name in [each[0] for each in MADE])
     path = os.path.join(folder, "listing")
     with open(path, "w") as file:
@@ -111,7 +112,7 @@ def judge(flowback, name, words, folder, seed):
     command = [flowback, "replay", *words, *(["--tid", str(tid)] if tid else []), "--cache-dir", folder, "--", "-nx",
                "-batch", "-x", script]
     done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL,
-                          env=dict(os.environ, LISTING=path, COUNT=count, SEED=str(seed)))
+                          env=dict(os.environ, LISTING=path, COUNT=str(count), SEED=str(seed)))
     right = re.findall(r"right \d+", done.stdout)
     losses = sum(line.startswith("-") for line in lines)
     print(name, len(lines), "instructions,", losses, "losses:", right or done.stdout[-600:] + done.stderr[-600:])
