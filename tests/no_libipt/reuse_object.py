@@ -35,6 +35,8 @@ def command_in(build, output):
     """Returns the arguments that compiled `output` in `build`, or None."""
     with open(os.path.join(build, "compile_commands.json"), encoding="utf-8") as commands:
         for entry in json.load(commands):
+            if output not in entry["command"]:
+                continue  # to split all the others takes longer than to compile some objects
             arguments = shlex.split(entry["command"])
             if value_of(arguments, "-o") == output:
                 return arguments

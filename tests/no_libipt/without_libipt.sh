@@ -17,9 +17,12 @@ fail() {
   exit 1
 }
 
+# Files compiled together in WITH are compiled together here: other objects could not be taken.
+together=$(sed -n 's/^\(CMAKE_UNITY_BUILD[A-Z_]*\):[A-Z]*=/-D\1=/p' "$with/CMakeCache.txt")
 echo '#error "libipt is left out of this build"' >"$work/poison/intel-pt.h"
+# shellcheck disable=SC2086 # each word of $together is an argument
 cmake -S "$source" -B "$build" -G "$generator" -DCMAKE_CXX_COMPILER="$cxx" \
-  -DCMAKE_BUILD_TYPE="$type" -DCMAKE_UNITY_BUILD=ON -DCMAKE_CXX_FLAGS="-I$work/poison" \
+  -DCMAKE_BUILD_TYPE="$type" $together -DCMAKE_CXX_FLAGS="-I$work/poison" \
   -DCMAKE_CXX_COMPILER_LAUNCHER="python3;-B;$here/reuse_object.py;$with;$build;$work/poison" \
   -DFLOWBACK_LIBIPT=OFF -DFLOWBACK_TESTS=OFF >"$work/configure.log" 2>&1 ||
   { cat "$work/configure.log"; fail "configuring"; }
