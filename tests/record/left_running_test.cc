@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
@@ -41,9 +42,13 @@ class LeftRunning : public testing::TestWithParam<const char*> {
     EXPECT_TRUE(summary) << summary.error().message();
     return summary.value_or(RecordSummary());
   }
-  // A shell's script, in which $1 is a file of the test's.
-  RecordSummary RunScript(const std::string& script) {
-    return Run({"/bin/sh", "-c", script, "sh", recorder_.File("told")});
+  // The program `acts` with these words, of which "ACTS" is itself, and "TOLD" a file of the
+  // test's.
+  RecordSummary RunActs(std::vector<std::string> words) {
+    words.insert(words.begin(), "ACTS");
+    std::ranges::replace(words, "ACTS", Program("acts"));
+    std::ranges::replace(words, "TOLD", recorder_.File("told"));
+    return Run(words);
   }
   std::string Told() {
     std::ifstream file(recorder_.File("told"));
@@ -64,7 +69,8 @@ TEST_P(LeftRunning, AChildThatExecsWhileTheProgramEndsIsRun) {
   const bool steps = std::string(GetParam()) == "step";
   for (int i = 0; i < (steps ? 1 : 20); ++i) {
     for (const char* file : {"told", "perf.data"}) fs::remove(recorder_.File(file));
-    const RecordSummary summary = RunScript("/bin/echo hello >\"$1\" & exit 4");
+    const RecordSummary summary =
+        RunActs({"fork", "exec", "ACTS", "append", "TOLD", "hello", "end", "exit", "4"});
     EXPECT_EQ(WEXITSTATUS(summary.command_status), 4);
     EXPECT_EQ(Told(), "hello\n");
     EXPECT_EQ(summary.threads.size(), 2u);
@@ -77,8 +83,10 @@ TEST_P(LeftRunning, AChildThatExecsWhileTheProgramEndsIsRun) {
 
 // As a daemon starts: in a session of its own, by a child that ends as well.
 TEST_P(LeftRunning, ADaemonIsRecordedToItsEnd) {
-  const RecordSummary summary = RunScript(
-      "(setsid sh -c 'echo a >>\"$1\"; /bin/echo b >>\"$1\"' sh \"$1\" & exit 0); exit 3");
+  const RecordSummary summary =
+      RunActs({"fork", "fork", "session", "exec", "ACTS",   "append", "TOLD",
+               "a",    "fork", "exec",    "ACTS", "append", "TOLD",   "b",
+               "end",  "wait", "end",     "end",  "wait",   "exit",   "3"});
   EXPECT_EQ(WEXITSTATUS(summary.command_status), 3);
   EXPECT_EQ(Told(), "a\nb\n");
   EXPECT_EQ(summary.losses, 0u);
@@ -153,11 +161,16 @@ TEST_P(LeftRunning, GoOnToBecomeOtherPrograms) {
   recorder_.options().on_progress = [&](const RecordProgress& progress) {
     if (progress.left_running != 0 && !Told().empty()) kill(getpid(), SIGTERM);
   };
-  RunScript(
-      "(for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15; do /bin/echo $i >>\"$1\"; done; "
-      "exec /bin/echo end >>\"$1\") & exit 0");
-  EXPECT_EQ(ToldInTime("1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n11\n12\n13\n14\n15\nend\n"),
-            "1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n11\n12\n13\n14\n15\nend\n");
+  std::vector<std::string> words = {"fork"};
+  std::string all;
+  for (int i = 0; i < 60; ++i) {
+    const std::string number = std::to_string(i);
+    words.insert(words.end(), {"fork", "exec", "ACTS", "append", "TOLD", number, "end", "wait"});
+    all += number + "\n";
+  }
+  words.insert(words.end(), {"exec", "ACTS", "append", "TOLD", "end", "end", "exit", "0"});
+  EXPECT_EQ(RunActs(words).stop_reason, StopReason::kSignal);
+  EXPECT_EQ(ToldInTime(all + "end\n"), all + "end\n");
 }
 
 INSTANTIATE_TEST_SUITE_P(, LeftRunning, testing::Values("step", "emulate"),

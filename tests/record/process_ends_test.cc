@@ -82,7 +82,8 @@ TEST_P(ProcessEnds, OtherFaultsAccessNothing) {
 
 TEST_P(ProcessEnds, EachProcessHasItsOwn) {
   const std::vector<ProcessEnd> ends =
-      Run({"/bin/sh", "-c", "(exit 3); sh -c 'kill -SEGV $$'; exit 5"});
+      Run({Program("acts"), "fork", "exit", "3", "end", "wait", "fork", "exec", Program("acts"),
+           "kill", std::to_string(SIGSEGV), "end", "wait", "exit", "5"});
   std::vector<int> statuses;
   for (const ProcessEnd& end : ends) statuses.push_back(end.wait_status & ~WCOREFLAG);
   EXPECT_EQ(statuses, (std::vector<int>{W_EXITCODE(3, 0), SIGSEGV, W_EXITCODE(5, 0)}));
@@ -91,7 +92,7 @@ TEST_P(ProcessEnds, EachProcessHasItsOwn) {
 
 // Nothing of its own says it, but the kernel.
 TEST_P(ProcessEnds, KilledFromOutside) {
-  const std::vector<ProcessEnd> ends = Run({"/bin/sh", "-c", "kill -KILL $$"});
+  const std::vector<ProcessEnd> ends = Run({Program("acts"), "kill", std::to_string(SIGKILL)});
   ASSERT_EQ(ends.size(), 1u);
   EXPECT_EQ(ends[0].wait_status, SIGKILL);
   EXPECT_EQ(ends[0].tid, -1) << "no thread raised it";

@@ -97,20 +97,20 @@ TEST_P(LargePrograms, DecodeToWhatWasStepped) {
   RecordAndCompare(recorder, GetParam());
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    , LargePrograms,
-    testing::Values(Case{"SampleRecursion", {Sample("recursion")}},
-                    Case{"SampleSignals", {Sample("signals")}},
-                    Case{"SampleStrings", {Sample("strings")}},
-                    Case{"SampleThreads", {Sample("threads")}, 0, 2},
-                    Case{"SampleExceptions", {Sample("exceptions")}},
-                    Case{"SampleCrash", {Sample("crash")}, SIGSEGV},
-                    Case{"Vdso", {Program("vdso")}}, Case{"True", {"/bin/true"}},
-                    Case{"ShellForkAndExec",
-                         {"/bin/sh", "-c", Sample("tiny") + "; exec " + Sample("tiny")},
-                         0,
-                         2}),
-    [](const auto& test) { return test.param.name; });
+INSTANTIATE_TEST_SUITE_P(, LargePrograms,
+                         testing::Values(Case{"SampleRecursion", {Sample("recursion")}},
+                                         Case{"SampleSignals", {Sample("signals")}},
+                                         Case{"SampleStrings", {Sample("strings")}},
+                                         Case{"SampleThreads", {Sample("threads")}, 0, 2},
+                                         Case{"SampleExceptions", {Sample("exceptions")}},
+                                         Case{"SampleCrash", {Sample("crash")}, SIGSEGV},
+                                         Case{"Vdso", {Program("vdso")}},
+                                         Case{"ShellForkAndExec",
+                                              {"/bin/sh", "-c",
+                                               Sample("tiny") + "; exec " + Sample("tiny")},
+                                              0,
+                                              2}),
+                         [](const auto& test) { return test.param.name; });
 
 TEST(Known, ExecutesWhatIsWrittenThere) {
   FLOWBACK_NEEDS_PTRACE();

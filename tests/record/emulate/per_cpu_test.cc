@@ -112,7 +112,7 @@ INSTANTIATE_TEST_SUITE_P(
 // The threads have said that they end, and their CPUs were others' for a while.
 TEST(PerCpuThreads, GoOnBehindAnExecveThatFails) {
   FLOWBACK_NEEDS_EMULATOR();
-  for (int i = 0; i < 5; ++i) {
+  for (int i = 0; i < 2; ++i) {
     Recorder recorder;
     Emulate(recorder.options());
     recorder.options().streams.per_cpu = true;
