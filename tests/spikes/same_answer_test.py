@@ -33,12 +33,15 @@ class SameAnswer(unittest.TestCase):
         table = os.path.join(self.folder, "instances.csv")
         text = self.run_flowback("spikes", "handle", "--save-instances", table, *words, **how)
         with open(table, encoding="utf-8") as file:
-            return text, self.run_flowback("spikes", "handle", "--json", *words, **how), file.read()
+            return text, self.json(*words, **how), file.read()
+
+    def json(self, *words, **how):
+        return self.run_flowback("spikes", "handle", "--json", *words, **how)
 
     def test_serial_and_in_pieces(self):
         first = self.answers("--threads", "1", "--no-cache")
-        for words in (["--threads", "2"], ["--threads", "4"], ["--threads", "4", "--window", "1"],
-                      ["--threads", "3", "--window", "2"], ["--threads", "1", "--no-index"]):
+        for words in (["--threads", "2"], ["--threads", "4", "--window", "1"], ["--threads", "3", "--window", "2"],
+                      ["--threads", "1", "--no-index"]):
             self.assertEqual(self.answers(*words, "--no-cache"), first, words)
 
     def test_caches(self):
@@ -51,7 +54,7 @@ class SameAnswer(unittest.TestCase):
                 self.assertEqual(self.answers(cache=cache), first, f"{time} after {before}")
 
     def test_planted_path(self):
-        answer = json.loads(self.answers("--no-cache")[1])
+        answer = json.loads(self.json("--no-cache"))
         self.assertEqual(answer["by"], "time")
         self.assertIn("called slow_path(unsigned int)", answer["causes"][0]["words"])
         self.assertIn("latency.cpp:12", answer["causes"][0]["words"])
@@ -59,7 +62,7 @@ class SameAnswer(unittest.TestCase):
 
     def test_engines(self):
         """Each engine estimates the times between two packets in its own way."""
-        ours, theirs = (json.loads(self.answers("--no-cache", "--engine", engine)[1]) for engine in ("native", "libipt"))
+        ours, theirs = (json.loads(self.json("--no-cache", "--engine", engine)) for engine in ("native", "libipt"))
         for key in ("instances", "slow", "normal"):
             self.assertEqual(ours[key], theirs[key])
         self.assertEqual(sorted(outlier["instance"] for outlier in ours["outliers"]),
@@ -70,7 +73,7 @@ class SameAnswer(unittest.TestCase):
             self.assertEqual(first, second)
 
     def test_engines_by_instructions(self):
-        answers = [json.loads(self.answers("--by", "instructions", "--no-cache", "--engine", engine)[1])
+        answers = [json.loads(self.json("--by", "instructions", "--no-cache", "--engine", engine))
                    for engine in ("native", "libipt")]
         for answer in answers:
             for outlier in answer["outliers"]:
