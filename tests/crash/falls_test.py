@@ -62,7 +62,7 @@ class Falls(unittest.TestCase):
     def setUpClass(cls):
         cls.folder = tempfile.mkdtemp()
         cls.addClassCleanup(shutil.rmtree, cls.folder)
-        cls.recorded, cls.told = {}, {}
+        cls.recorded, cls.told, cls.asked = {}, {}, {}
 
     def record(self, build):
         """One recording of all deaths; returns it and the processes by the way they died."""
@@ -90,8 +90,11 @@ class Falls(unittest.TestCase):
             return []
         whole = place["object"].replace("/stripped/", "/optimised/")
         addresses = [hex(int(place["object_offset"], 16) - back) for back in (0, 1)]
-        return subprocess.run(["addr2line", "-i", *options, "-e", whole, *addresses], capture_output=True, text=True,
-                              check=False).stdout.splitlines()
+        # The deaths have most frames in common.
+        words = ("addr2line", "-i", *options, "-e", whole, *addresses)
+        if words not in self.asked:
+            self.asked[words] = subprocess.run(words, capture_output=True, text=True, check=False).stdout.splitlines()
+        return self.asked[words]
 
     def lines_of(self, place):
         return {os.path.basename(line.split(" ")[0]) for line in self.places_of(place)}
