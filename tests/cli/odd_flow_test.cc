@@ -9,12 +9,12 @@
 #include <optional>
 #include <random>
 
-#include "base/sanitized.h"
 #include "capture/formats/perf_records/perf_layout.h"
 #include "decode/pt/packets/packet_writer.h"
 #include "tests/cli/run_program.h"
 #include "tests/support/elf_writer.h"
 #include "tests/support/perf_data_builder.h"
+#include "tests/support/places.h"
 
 namespace flowback::test {
 namespace {
@@ -29,7 +29,7 @@ constexpr uint64_t kCode = 0x401000;
 constexpr int32_t kPid = 1000;
 constexpr int32_t kOther = 1001;
 constexpr size_t kMemoryMib = 2048;
-constexpr std::chrono::seconds kEnough(FLOWBACK_SANITIZED ? 150 : 30);
+std::chrono::seconds Enough() { return std::chrono::seconds(ProgramIsSanitized() ? 150 : 30); }
 
 Trailer At(uint64_t time, int32_t tid) { return {1000000000000 + time, kPid, tid, 1, 102}; }
 
@@ -88,7 +88,7 @@ class OddFlow : public ::testing::Test {
     words.insert(words.end(), {input_, "--no-cache"});
     const auto begin = std::chrono::steady_clock::now();
     ProgramResult result = RunFlowback(words, {.memory_mib = kMemoryMib});
-    EXPECT_LT(std::chrono::steady_clock::now() - begin, kEnough) << words[0];
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, Enough()) << words[0];
     EXPECT_FALSE(result.timed_out);
     EXPECT_EQ(result.status, 0) << words[0] << ": " << result.err;
     return result;
@@ -182,25 +182,25 @@ TEST_F(OddFlow, TimesThatGoBack) {
 
 // call rax; ret
 TEST_F(OddFlow, RecursionAMillionDeep) {
-  constexpr int kDepth = FLOWBACK_SANITIZED ? 100'000 : 1'000'000;
+  const int depth = ProgramIsSanitized() ? 100'000 : 1'000'000;
   Code({0xff, 0xd0, 0xc3, 0x0f, 0x05});
   Begin(1000);
   trace.TipPge(kCode);
-  for (int i = 0; i < kDepth; ++i) trace.Tip(kCode);
+  for (int i = 0; i < depth; ++i) trace.Tip(kCode);
   trace.Tip(kCode + 3);
   trace.TipPgd(std::nullopt);
   Finish();
   const ProgramResult stack = Run({"stack", "--at", "end", "--json"});
-  EXPECT_GT(Last(stack)["frames"].size(), static_cast<size_t>(kDepth));
+  EXPECT_GT(Last(stack)["frames"].size(), static_cast<size_t>(depth));
   EXPECT_FALSE(Run({"stack", "--at", "50%"}).out.empty());
   const json timeline = json::parse(Run({"timeline", "--json"}).out);
-  EXPECT_EQ(timeline["paths"][0]["instructions"], kDepth + 2);
+  EXPECT_EQ(timeline["paths"][0]["instructions"], depth + 2);
   EXPECT_FALSE(Run({"timeline"}).out.empty());
   EXPECT_LT(Run({"timeline", "--svg", "-"}).out.size(), 1u << 22);
   size_t entered = 0;
   for (const std::string& line : Lines(Run({"decode", "--as", "calls", "-F", "tid"}).out))
     entered += line.contains("-> ") ? 1 : 0;
-  EXPECT_GT(entered, static_cast<size_t>(kDepth));
+  EXPECT_GT(entered, static_cast<size_t>(depth));
 }
 
 // A field of returns, each of which leads to any other.

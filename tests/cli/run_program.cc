@@ -18,20 +18,13 @@
 #include <fstream>
 #include <sstream>
 
-#include "base/sanitized.h"
 #include "tests/support/places.h"
 
 namespace flowback::test {
 namespace {
 
-#if FLOWBACK_SANITIZED
-constexpr bool kSanitized = true;
-#else
-constexpr bool kSanitized = false;
-#endif
-
 // Shorter than ctest's for the test, so that the test can say what did not end.
-constexpr std::chrono::seconds kLimit(kSanitized ? 300 : 60);
+std::chrono::seconds Limit() { return std::chrono::seconds(ProgramIsSanitized() ? 300 : 60); }
 
 struct Pipe {
   Pipe() {
@@ -57,7 +50,7 @@ struct Pipe {
   // A group of its own, to be killed with what it starts; and none outlives the test.
   setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (options.memory_mib != 0 && !kSanitized) {
+  if (options.memory_mib != 0 && !ProgramIsSanitized()) {
     const rlimit limit{options.memory_mib << 20, options.memory_mib << 20};
     setrlimit(RLIMIT_AS, &limit);
   }
@@ -95,7 +88,7 @@ ProgramResult RunFlowback(const std::vector<std::string>& words, const RunOption
   out.Close(1);
   err.Close(1);
   ProgramResult result;
-  const auto end = std::chrono::steady_clock::now() + kLimit;
+  const auto end = std::chrono::steady_clock::now() + Limit();
   while (out.ends[0] >= 0 || err.ends[0] >= 0) {
     pollfd waits[2] = {{out.ends[0], POLLIN, 0}, {err.ends[0], POLLIN, 0}};
     poll(waits, 2, 1000);
@@ -174,7 +167,7 @@ ProgramResult RunShell(const ScratchFolder& folder, const std::string& line) {
   const std::string out = folder.File("out");
   const std::string err = folder.File("err");
   const std::string command = "cd " + folder.path() + " && TMPDIR=" + folder.path() + " timeout " +
-                              std::to_string(kLimit.count()) + " bash " + script + " >" + out +
+                              std::to_string(Limit().count()) + " bash " + script + " >" + out +
                               " 2>" + err;
   const int status = std::system(command.c_str());
   ProgramResult result{.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1,

@@ -10,7 +10,11 @@ namespace flowback {
 
 std::string SourceFolder();
 std::string BuildFolder();
-std::string ProgramFile();             // flowback itself
+// flowback itself: of this build, or the program that FLOWBACK_TEST_PROGRAM names, which is a
+// sanitized one.
+std::string ProgramFile();
+// True where that program takes terabytes of addresses and several times as long.
+bool ProgramIsSanitized();
 std::string RecordedProgramsFolder();  // of tests/record
 std::string SamplesFolder();
 std::string EmulatorPlugin();  // empty: this build has none

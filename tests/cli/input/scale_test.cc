@@ -6,13 +6,13 @@
 #include <chrono>
 #include <nlohmann/json.hpp>
 
-#include "base/sanitized.h"
 #include "capture/formats/perf_records/perf_layout.h"
 #include "decode/pt/packets/packet_writer.h"
 #include "flowback/base/flow_digest.h"
 #include "tests/cli/run_program.h"
 #include "tests/support/elf_writer.h"
 #include "tests/support/perf_data_builder.h"
+#include "tests/support/places.h"
 
 namespace flowback::test {
 namespace {
@@ -27,7 +27,7 @@ constexpr int32_t kThreads = 10'000;
 constexpr int32_t kFirstThread = 2000;
 constexpr size_t kMemoryMib = 1024;
 // Limit for a busy machine; each takes about one second.
-constexpr std::chrono::seconds kEnough(FLOWBACK_SANITIZED ? 150 : 30);
+std::chrono::seconds Enough() { return std::chrono::seconds(ProgramIsSanitized() ? 150 : 30); }
 
 std::string DigestOfOneCall() {
   FlowDigest digest;
@@ -65,7 +65,7 @@ class Scale : public ::testing::Test {
     const auto begin = std::chrono::steady_clock::now();
     ProgramResult result =
         RunFlowback(words, {.close_output_after = close_after, .memory_mib = kMemoryMib});
-    EXPECT_LT(std::chrono::steady_clock::now() - begin, kEnough);
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, Enough());
     EXPECT_EQ(result.status, 0) << result.err;
     return result;
   }

@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "base/sanitized.h"
 #include "tests/cli/run_program.h"
 #include "tests/golden/shared_traces.h"
+#include "tests/support/places.h"
 
 namespace flowback::test {
 namespace {
@@ -92,7 +92,7 @@ TEST_P(CallsInTime, HaveTheirCallers) {
       if (line.begin != 0) times.push_back(line.begin);
   ASSERT_FALSE(times.empty());
   std::mt19937_64 random(17);
-  for (int round = 0; round < (FLOWBACK_SANITIZED ? 2 : 10); ++round) {
+  for (int round = 0; round < (ProgramIsSanitized() ? 2 : 10); ++round) {
     const int64_t from = times[random() % times.size()];
     const int64_t until =
         from + static_cast<int64_t>(random() % (uint64_t{1} << (3 * (round % 8))));

@@ -11,9 +11,9 @@
 #include <utility>
 #include <vector>
 
-#include "base/sanitized.h"
 #include "tests/cli/run_program.h"
 #include "tests/golden/shared_traces.h"
+#include "tests/support/places.h"
 
 namespace flowback::test {
 namespace {
@@ -110,7 +110,7 @@ TEST_P(TimeSpans, AreWhatTheWholeListingHasThere) {
   for (const auto& [tid, branches] : all)
     for (const Branch& branch : branches) times.push_back(branch.time);
   std::mt19937_64 random(16);
-  for (int round = 0; round < (FLOWBACK_SANITIZED ? 2 : 12); ++round) {
+  for (int round = 0; round < (ProgramIsSanitized() ? 2 : 12); ++round) {
     const int64_t from = times[random() % times.size()];
     // Spans of every size, the smallest of one instant.
     const int64_t until =
