@@ -156,7 +156,8 @@ TEST_P(LeftRunning, RunOnWhenTheRecordingIsStopped) {
   while (record::ThreadLives(child, child)) usleep(10'000);
 }
 
-// Whatever a process is about to do when the recording ends, it does.
+// Whatever a process is about to do when the recording ends, it does. On a busy machine all may have
+// ended before the recording's first progress: then it is made again.
 TEST_P(LeftRunning, GoOnToBecomeOtherPrograms) {
   recorder_.options().on_progress = [&](const RecordProgress& progress) {
     if (progress.left_running != 0 && !Told().empty()) kill(getpid(), SIGTERM);
@@ -169,8 +170,13 @@ TEST_P(LeftRunning, GoOnToBecomeOtherPrograms) {
     all += number + "\n";
   }
   words.insert(words.end(), {"exec", "ACTS", "append", "TOLD", "end", "end", "exit", "0"});
-  EXPECT_EQ(RunActs(words).stop_reason, StopReason::kSignal);
-  EXPECT_EQ(ToldInTime(all + "end\n"), all + "end\n");
+  StopReason stop_reason = StopReason::kProgramEnded;
+  for (int i = 0; i < 10 && stop_reason == StopReason::kProgramEnded; ++i) {
+    for (const char* file : {"told", "perf.data"}) fs::remove(recorder_.File(file));
+    stop_reason = RunActs(words).stop_reason;
+    EXPECT_EQ(ToldInTime(all + "end\n"), all + "end\n");
+  }
+  EXPECT_EQ(stop_reason, StopReason::kSignal);
 }
 
 INSTANTIATE_TEST_SUITE_P(, LeftRunning, testing::Values("step", "emulate"),
