@@ -1,90 +1,103 @@
 // SPDX-License-Identifier: MIT
-// Branches of many blocks at a time. The blocks between a batch's first and last are simple: each
-// goes on where the one before it led, without cycles or predictions. Its first and last blocks are
-// counted by OnBlock.
+// Branches of many blocks at a time. A batch's blocks are simple: each goes on where the one before
+// it led. Where it has no times, no block has cycles or a prediction. Then only its first and its
+// last range are counted by OnBlock, as they may have begun before it, or end behind it.
+#include <algorithm>
+#include <optional>
+#include <ranges>
+
 #include "replay/branches/branch_sums.h"
 
 namespace flowback {
+namespace {
+
+// The steps from the first that is behind a taken branch to the last whose branch was taken.
+struct WholeRanges {
+  size_t begin = 0;
+  size_t end = 0;
+};
+
+// Nothing where there are fewer than two ranges: then it isn't worth the set-up.
+std::optional<WholeRanges> FindWholeRanges(std::span<const BlockStep> steps) {
+  const auto is_taken = [](BlockStep step) { return step.taken(); };
+  if (steps.empty()) return std::nullopt;
+  steps = steps.first(steps.size() - 1);  // where the last one led is no step
+  const auto first = std::ranges::find_if(steps, is_taken);
+  if (first == steps.end()) return std::nullopt;
+  const auto last = std::ranges::find_if(steps | std::views::reverse, is_taken).base();
+  const WholeRanges whole{static_cast<size_t>(first - steps.begin()) + 1,
+                          static_cast<size_t>(last - steps.begin())};
+  if (whole.end < whole.begin + 2) return std::nullopt;
+  return whole;
+}
+
+}  // namespace
 
 void BranchSums::OnBlocks(const BlockBatch& batch) {
-  // Batches with times may have cycles, and a batch is worth its set-up only with some blocks.
-  constexpr size_t kFew = 4;
-  BlockRuns runs(batch);
-  if (!batch.times.empty() || batch.steps.size() < kFew) {
-    while (runs.Next()) OnBlock(runs.run());
-    return;
-  }
-  runs.Next();
-  OnBlock(runs.run());
-  BatchCounts counts{.cache = cache_.Of(*batch.table), .space = spaces_.Of(&batch.table->space())};
-  for (size_t i = 2; i < batch.steps.size(); ++i) {
-    runs.Next();
-    CountStep(runs, counts);
-  }
-  const BlockRun& last = runs.run();
-  place_ = Behind(last);
-  line_begins_ = runs.taken();
-  last_ = last.LastAddress();
-  space_ = counts.space;
-  runs.Next();
-  OnBlock(runs.run());
+  const auto whole = batch.times.empty() ? FindWholeRanges(batch.steps) : std::nullopt;
+  if (!whole) return OnEachBlock(batch);
+  const BlockTable& table = *batch.table;
+  BlockBatch part = batch;
+  part.steps = batch.steps.first(whole->begin);
+  part.next = table[batch.steps[whole->begin].number()].address;
+  OnEachBlock(part);
+  CountRanges(table, batch.steps, whole->begin, whole->end);
+  // The last of them again, without its branch's sums: the state behind it.
+  part.steps = batch.steps.subspan(whole->end - 1, 1);
+  part.next = table[batch.steps[whole->end].number()].address;
+  BlockRuns last(part);
+  last.Next();
+  StandBehind(last.run());
+  part.steps = batch.steps.subspan(whole->end);
+  part.next = batch.next;
+  OnEachBlock(part);
 }
 
-// REQUIRES: it is not the batch's first step, and not its last one.
-[[gnu::always_inline]] inline void BranchSums::CountStep(const BlockRuns& runs,
-                                                         BatchCounts& counts) {
-  const CodeBlock& block = runs.block();
-  const uint32_t number = runs.step().number();
-  if (line_begins_) {
-    line_ = block.address;
-    counts.line = number;
-    counts.knows_line = true;
-    instructions_ = 0;
-    counts_cycles_ = true;
-  }
-  instructions_ += block.count;
-  line_begins_ = runs.taken();
-  if (line_begins_) {
-    CountTaken(runs, counts);
-  } else if (block.last == InstructionClass::kConditional) {
-    NotTaken*& known = counts.cache.not_taken[number];
-    if (known == nullptr) known = &not_taken_[{counts.space, block.LastAddress(), 0}];
-    ++known->times;
-  }
+void BranchSums::OnEachBlock(const BlockBatch& batch) {
+  for (BlockRuns runs(batch); runs.Next();) OnBlock(runs.run());
 }
 
-[[gnu::always_inline]] inline void BranchSums::CountTaken(const BlockRuns& runs,
-                                                          BatchCounts& counts) {
-  const uint32_t number = runs.step().number();
-  auto& taken = counts.cache.taken[number];
-  const uint32_t next = runs.next_step().number();
-  if (taken.edge == nullptr || taken.next != next) [[unlikely]]
-    taken = {.next = next, .edge = &TakenEdge(runs, counts.space)};
-  ++taken.edge->sum.times;
-  if (line_ != 0) CountLine(runs, counts);
-  line_ = 0;
-  instructions_ = 0;
+// REQUIRES: a taken branch led to steps[begin], and the branch of steps[end - 1] was taken.
+void BranchSums::CountRanges(const BlockTable& table, std::span<const BlockStep> steps,
+                             size_t begin, size_t end) {
+  Ranges::OfTable& ranges = taken_ranges_.Of(table);
+  const BlockStep* first = &steps[begin];
+  ForEachTaken(steps.subspan(begin, end - begin), [&](size_t i) {
+    const BlockStep* const last = &steps[begin + i];
+    const Ranges::Blocks blocks{first->number(), last->number(), last[1].number()};
+    uint64_t& times = ranges.TimesOf(blocks);
+    if (times++ == 0) [[unlikely]] {
+      times = 0;
+      ranges.Add(blocks, SumsOf(table, {first, last + 1}, last[1]));
+    }
+    first = last + 1;
+  });
 }
 
-[[gnu::noinline]] BranchSums::Edge& BranchSums::TakenEdge(const BlockRuns& runs, uint32_t space) {
-  Edge& edge = EdgeOf({space, runs.block().LastAddress(), runs.next()});
-  edge.kind = runs.block().last;
-  return edge;
-}
-
-[[gnu::always_inline]] inline void BranchSums::CountLine(const BlockRuns& runs,
-                                                         BatchCounts& counts) {
-  const Pair pair{counts.space, line_, runs.block().LastAddress()};
-  if (!counts.knows_line) {
-    ++ranges_[pair];
-    return;
+// Of a range that ran for the first time, and then led to `next`.
+BranchSums::Ranges::Sums BranchSums::SumsOf(const BlockTable& table,
+                                            std::span<const BlockStep> steps, BlockStep next) {
+  const uint32_t space = spaces_.Of(&table.space());
+  const CodeBlock& last = table[steps.back().number()];
+  const uint64_t branch = last.LastAddress();
+  Ranges::Sums sums;
+  sums.edge = &EdgeOf({space, branch, table[next.number()].address});
+  sums.edge->kind = last.last;
+  sums.range = &ranges_[{space, table[steps.front().number()].address, branch}];
+  for (const BlockStep step : steps.first(steps.size() - 1)) {
+    const CodeBlock& block = table[step.number()];
+    if (block.last == InstructionClass::kConditional)
+      sums.not_taken.push_back(&not_taken_[{space, block.LastAddress(), 0}]);
   }
-  const uint32_t number = runs.step().number();
-  const uint64_t blocks = uint64_t{counts.line} << 32 | number;
-  auto& line = cache_.LineOf(blocks);
-  if (!line.Is(runs.table(), blocks))
-    line = {.table = &runs.table(), .blocks = blocks, .times = &ranges_[pair]};
-  ++*line.times;
+  return sums;
+}
+
+void BranchSums::AddRanges() {
+  taken_ranges_.Take([](const Ranges::Sums& sums, uint64_t times) {
+    sums.edge->sum.times += times;
+    *sums.range += times;
+    for (NotTaken* const not_taken : sums.not_taken) not_taken->times += times;
+  });
 }
 
 }  // namespace flowback

@@ -147,7 +147,7 @@ void BranchSums::BeginLine(const BlockRun& run) {
 }
 
 void BranchSums::AddNotTaken(const BlockRun& run) {
-  NotTaken& sum = not_taken_[{space_, run.LastAddress(), 0}];
+  NotTaken& sum = not_taken_[{spaces_.Of(run.space), run.LastAddress(), 0}];
   ++sum.times;
   sum.right += run.branch.prediction == BranchFacts::Prediction::kRight;
   sum.wrong += run.branch.prediction == BranchFacts::Prediction::kWrong;
@@ -161,21 +161,25 @@ void BranchSums::AddTaken(const BlockRun& run) {
   edge.sum.wrong += run.branch.prediction == BranchFacts::Prediction::kWrong;
   edge.cycles_told = edge.cycles_told || run.branch.cycles_told != BranchFacts::Cycles::kNotTold;
   AddLine(run, edge);
-  line_ = 0;
-  instructions_ = 0;
 }
 
 void BranchSums::OnBlock(const BlockRun& run) {
   if (run.lengths.empty()) return;
   BeginLine(run);
   instructions_ += run.lengths.size();
+  if (run.exit == BlockExit::kNotTaken) AddNotTaken(run);
+  if (Leaves(run.exit)) AddTaken(run);
+  StandBehind(run);
+}
+
+void BranchSums::StandBehind(const BlockRun& run) {
   last_ = run.LastAddress();
   space_ = spaces_.Of(run.space);
   place_ = Behind(run);
   line_begins_ = run.exit == BlockExit::kTaken;
-  if (run.exit == BlockExit::kFallThrough) return;
-  if (run.exit == BlockExit::kNotTaken) return AddNotTaken(run);
-  AddTaken(run);
+  if (!Leaves(run.exit)) return;
+  line_ = 0;
+  instructions_ = 0;
 }
 
 void BranchSums::NoteFiles(CodePlaces& places) const {
@@ -192,7 +196,8 @@ void BranchSums::NoteFiles(CodePlaces& places) const {
   places.NumberByName();
 }
 
-BranchReport BranchSums::Take() const {
+BranchReport BranchSums::Take() {
+  AddRanges();
   CodePlaces places;
   NoteFiles(places);
   const auto place_of = [&](uint32_t space, uint64_t address) {

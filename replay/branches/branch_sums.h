@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -20,8 +21,8 @@
 #include "flowback/model/execution.h"
 #include "flowback/model/flow_segment.h"
 #include "flowback/replay/player.h"
-#include "replay/branches/branch_cache.h"
 #include "replay/branches/code_places.h"
+#include "replay/branches/taken_ranges.h"
 #include "replay/flow/space_numbers.h"
 
 namespace flowback {
@@ -101,7 +102,7 @@ class BranchSums final : public PlayConsumer {
   static constexpr uint32_t kMostTargets = 1024;
 
   // The spaces must still be there.
-  BranchReport Take() const;
+  BranchReport Take();
 
  private:
   struct Pair {
@@ -131,21 +132,16 @@ class BranchSums final : public PlayConsumer {
   };
 
   // Batches: branch_batches.cc.
-  using Cache = BranchCache<Edge, NotTaken>;
-  // While a batch is counted.
-  struct BatchCounts {
-    Cache::PerTable& cache;
-    uint32_t space = 0;
-    uint32_t line = 0;        // the number of the block with which the line at hand begins
-    bool knows_line = false;  // it began in this batch
-  };
-  void CountStep(const BlockRuns& runs, BatchCounts& counts);
-  void CountTaken(const BlockRuns& runs, BatchCounts& counts);
-  void CountLine(const BlockRuns& runs, BatchCounts& counts);
-  Edge& TakenEdge(const BlockRuns& runs, uint32_t space);
+  using Ranges = TakenRanges<Edge, NotTaken>;
+  void OnEachBlock(const BlockBatch& batch);
+  void CountRanges(const BlockTable& table, std::span<const BlockStep> steps, size_t begin,
+                   size_t end);
+  Ranges::Sums SumsOf(const BlockTable& table, std::span<const BlockStep> steps, BlockStep next);
+  void AddRanges();
 
   void Interrupt();
   void BeginLine(const BlockRun& run);
+  void StandBehind(const BlockRun& run);
   void AddNotTaken(const BlockRun& run);
   void AddTaken(const BlockRun& run);
   void BeginAt(const FlowPlace& place);
@@ -164,7 +160,7 @@ class BranchSums final : public PlayConsumer {
   std::unordered_map<Pair, uint64_t, PairHash> arrivals_;   // by `to`
   std::unordered_map<Pair, uint64_t, PairHash> ranges_;
   std::unordered_map<Pair, CycleSums, PairHash> range_cycles_;  // of those that have them
-  Cache cache_;                                                 // of all that
+  Ranges taken_ranges_;                                         // that are in no sum yet
   FlowPlace place_;                                             // where control stands
   bool maybe_source_ = false;   // it is a branch's source, if a record does not name it as a target
   bool line_begins_ = false;    // there: a branch that was taken led to it, or the flow begins
