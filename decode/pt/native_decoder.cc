@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "decode/pt/count_blocks.h"
+#include "decode/pt/count_ranges.h"
 #include "decode/pt/engine/flow_bind.h"
 #include "decode/pt/engine/flow_engine.h"
 #include "decode/pt/engine/flow_hot.h"
@@ -38,6 +39,8 @@ class NativeDecoder final : public Decoder {
       const FlowSummary sum = SumTimed(input, consumer);
       return ByteAccount{sum.bytes_decoded, sum.bytes_padding, sum.bytes_lost};
     }
+    if (RangeConsumer* const ranges = consumer.ranges(); ranges != nullptr && CountsRanges(input))
+      return CountRanges(input, memory_, consumer, *ranges);
     CodeView code(*input.code, memory_.graphs);
     if (input.times) {
       return batches_ ? DecodeTimed<BatchedTimedSink>(input, code, consumer)
@@ -51,6 +54,8 @@ class NativeDecoder final : public Decoder {
     ConsumerSink sink(consumer);
     return FlowEngine<ConsumerSink>(input, code, memory_.memos, sink).Run();
   }
+
+  bool CountsRanges(const DecodeInput& input) const override { return batches_ && !input.times; }
 
   Result<std::unique_ptr<FlowReader>> Read(const DecodeInput& input) override {
     if (Status status = Check(input); !status) return Fail(status.error());

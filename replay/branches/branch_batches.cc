@@ -41,7 +41,7 @@ void BranchSums::OnBlocks(const BlockBatch& batch) {
   part.steps = batch.steps.first(whole->begin);
   part.next = table[batch.steps[whole->begin].number()].address;
   OnEachBlock(part);
-  CountRanges(table, batch.steps, whole->begin, whole->end);
+  CountRanges(table, batch.steps.subspan(whole->begin, whole->end - whole->begin));
   // The last of them again, without its branch's sums: the state behind it.
   part.steps = batch.steps.subspan(whole->end - 1, 1);
   part.next = table[batch.steps[whole->end].number()].address;
@@ -57,30 +57,27 @@ void BranchSums::OnEachBlock(const BlockBatch& batch) {
   for (BlockRuns runs(batch); runs.Next();) OnBlock(runs.run());
 }
 
-// REQUIRES: a taken branch led to steps[begin], and the branch of steps[end - 1] was taken.
-void BranchSums::CountRanges(const BlockTable& table, std::span<const BlockStep> steps,
-                             size_t begin, size_t end) {
-  Ranges::OfTable& ranges = taken_ranges_.Of(table);
-  const BlockStep* first = &steps[begin];
-  ForEachTaken(steps.subspan(begin, end - begin), [&](size_t i) {
-    const BlockStep* const last = &steps[begin + i];
-    const Ranges::Blocks blocks{first->number(), last->number(), last[1].number()};
-    uint64_t& times = ranges.TimesOf(blocks);
-    if (times++ == 0) [[unlikely]] {
-      times = 0;
-      ranges.Add(blocks, SumsOf(table, {first, last + 1}, last[1]));
-    }
+// REQUIRES: the steps begin where a taken branch led; behind them is one more.
+void BranchSums::CountRanges(const BlockTable& table, std::span<const BlockStep> steps) {
+  RangeTable& ranges = range_tables_[&table];
+  const BlockStep* first = steps.data();
+  ForEachTaken(steps, [&](size_t i) {
+    const BlockStep* const last = &steps[i];
+    const RangeBlocks blocks{first->number(), last->number(), last[1].number()};
+    if (RangeTable::Counter* const counter = ranges.Find(blocks); counter != nullptr) [[likely]]
+      ++counter->times;
+    else
+      ranges.Add(blocks, OnNewRange(table, {first, last + 1}, last[1]), 1);
     first = last + 1;
   });
 }
 
-// Of a range that ran for the first time, and then led to `next`.
-BranchSums::Ranges::Sums BranchSums::SumsOf(const BlockTable& table,
-                                            std::span<const BlockStep> steps, BlockStep next) {
+uint32_t BranchSums::OnNewRange(const BlockTable& table, std::span<const BlockStep> steps,
+                                BlockStep next) {
   const uint32_t space = spaces_.Of(&table.space());
   const CodeBlock& last = table[steps.back().number()];
   const uint64_t branch = last.LastAddress();
-  Ranges::Sums sums;
+  RangeSums& sums = range_sums_.emplace_back();
   sums.edge = &EdgeOf({space, branch, table[next.number()].address});
   sums.edge->kind = last.last;
   sums.range = &ranges_[{space, table[steps.front().number()].address, branch}];
@@ -89,15 +86,36 @@ BranchSums::Ranges::Sums BranchSums::SumsOf(const BlockTable& table,
     if (block.last == InstructionClass::kConditional)
       sums.not_taken.push_back(&not_taken_[{space, block.LastAddress(), 0}]);
   }
-  return sums;
+  return static_cast<uint32_t>(range_sums_.size() - 1);
+}
+
+void BranchSums::OnRange(uint32_t range, uint64_t times) {
+  const RangeSums& sums = range_sums_[range];
+  sums.edge->sum.times += times;
+  *sums.range += times;
+  for (NotTaken* const not_taken : sums.not_taken) not_taken->times += times;
+}
+
+// Ahead of ranges that were counted, a taken branch was handed on: no range was at hand.
+void BranchSums::OnRangesEnd(const BlockTable& table, std::span<const BlockStep> steps,
+                             uint64_t next) {
+  BlockBatch batch;
+  batch.steps = steps;
+  batch.table = &table;
+  batch.next = next;
+  if (steps.back().taken()) {
+    BlockRuns last(batch);
+    last.Next();
+    return StandBehind(last.run());
+  }
+  place_ = {.kind = FlowPlace::Kind::kAt, .ip = table[steps.front().number()].address};
+  line_begins_ = true;
+  OnEachBlock(batch);
 }
 
 void BranchSums::AddRanges() {
-  taken_ranges_.Take([](const Ranges::Sums& sums, uint64_t times) {
-    sums.edge->sum.times += times;
-    *sums.range += times;
-    for (NotTaken* const not_taken : sums.not_taken) not_taken->times += times;
-  });
+  for (auto& [table, ranges] : range_tables_)
+    ranges.Take([this](uint32_t range, uint64_t times) { OnRange(range, times); });
 }
 
 }  // namespace flowback

@@ -17,12 +17,13 @@
 #include <vector>
 
 #include "base/mix_bits.h"
+#include "base/range_table.h"
 #include "flowback/model/block_batch.h"
 #include "flowback/model/execution.h"
 #include "flowback/model/flow_segment.h"
+#include "flowback/model/range_consumer.h"
 #include "flowback/replay/player.h"
 #include "replay/branches/code_places.h"
-#include "replay/branches/taken_ranges.h"
 #include "replay/flow/space_numbers.h"
 
 namespace flowback {
@@ -84,7 +85,7 @@ struct BranchReport {
 };
 
 // Is played threads' flow.
-class BranchSums final : public PlayConsumer {
+class BranchSums final : public PlayConsumer, public RangeConsumer {
  public:
   // `of_records`: the trace consists of records of branches. A loss is then a whole record, and the
   // flow goes on where the last lost branch led.
@@ -97,6 +98,12 @@ class BranchSums final : public PlayConsumer {
   void OnEvent(const TraceEvent& event) override;
   void OnLoss(const DataLoss&) override;
   void OnUnknown(const UnknownFlow& unknown) override;
+  RangeConsumer* ranges() override { return this; }
+  uint32_t OnNewRange(const BlockTable& table, std::span<const BlockStep> steps,
+                      BlockStep next) override;
+  void OnRange(uint32_t range, uint64_t times) override;
+  void OnRangesEnd(const BlockTable& table, std::span<const BlockStep> steps,
+                   uint64_t next) override;
 
   // The number of targets kept of a branch: an indirect one may have more than memory holds.
   static constexpr uint32_t kMostTargets = 1024;
@@ -132,11 +139,8 @@ class BranchSums final : public PlayConsumer {
   };
 
   // Batches: branch_batches.cc.
-  using Ranges = TakenRanges<Edge, NotTaken>;
   void OnEachBlock(const BlockBatch& batch);
-  void CountRanges(const BlockTable& table, std::span<const BlockStep> steps, size_t begin,
-                   size_t end);
-  Ranges::Sums SumsOf(const BlockTable& table, std::span<const BlockStep> steps, BlockStep next);
+  void CountRanges(const BlockTable& table, std::span<const BlockStep> steps);
   void AddRanges();
 
   void Interrupt();
@@ -160,8 +164,15 @@ class BranchSums final : public PlayConsumer {
   std::unordered_map<Pair, uint64_t, PairHash> arrivals_;   // by `to`
   std::unordered_map<Pair, uint64_t, PairHash> ranges_;
   std::unordered_map<Pair, CycleSums, PairHash> range_cycles_;  // of those that have them
-  Ranges taken_ranges_;                                         // that are in no sum yet
-  FlowPlace place_;                                             // where control stands
+  // What each execution of a range of code that ended with a taken branch counts for.
+  struct RangeSums {
+    Edge* edge = nullptr;
+    uint64_t* range = nullptr;
+    std::vector<NotTaken*> not_taken;  // the conditional branches on the way
+  };
+  std::vector<RangeSums> range_sums_;                               // by number
+  std::unordered_map<const BlockTable*, RangeTable> range_tables_;  // in no sum yet
+  FlowPlace place_;                                                 // where control stands
   bool maybe_source_ = false;   // it is a branch's source, if a record does not name it as a target
   bool line_begins_ = false;    // there: a branch that was taken led to it, or the flow begins
   bool resumes_ = false;        // the next block begins a line, wherever it is

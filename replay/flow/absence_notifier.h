@@ -24,6 +24,7 @@ class AbsenceNotifier final : public ExecutionConsumer {
   void OnEvent(const TraceEvent& event) override;
   void OnLoss(const DataLoss& loss) override;
   void OnUnknown(const UnknownFlow& unknown) override { consumer_.OnUnknown(unknown); }
+  RangeConsumer* ranges() override { return consumer_.ranges(); }
   bool Done() const override { return consumer_.Done(); }
 
  private:

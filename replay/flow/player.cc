@@ -284,7 +284,8 @@ class Player::Impl {
   Status Play(const std::vector<const ThreadFlow*>& threads, PlayConsumer& consumer);
 
  private:
-  Status MakeDecoders(const std::vector<StayJob>& jobs);
+  Status MakeDecoders(const std::vector<StayJob>& jobs, PlayConsumer& consumer);
+  bool CountsRanges(const std::vector<StayJob>& jobs) const;
   Status Decode(const FlowPiece& piece, Decoder& decoder, ExecutionConsumer& consumer) const;
   size_t in_flight() const {
     return options_.in_flight != 0 ? options_.in_flight : 2 * size_t{options_.threads};
@@ -303,7 +304,7 @@ class Player::Impl {
 
 Status Player::Impl::Play(const std::vector<const ThreadFlow*>& threads, PlayConsumer& consumer) {
   const std::vector<StayJob> jobs = JobsOf(threads);
-  if (Status status = MakeDecoders(jobs); !status) return status;
+  if (Status status = MakeDecoders(jobs, consumer); !status) return status;
   ParallelPlay play(
       jobs,
       [this](const FlowPiece& piece, Decoder& decoder, ExecutionConsumer& to) {
@@ -328,11 +329,21 @@ Status Player::Impl::Play(const std::vector<const ThreadFlow*>& threads, PlayCon
   return {};
 }
 
-// As many as can be used.
-Status Player::Impl::MakeDecoders(const std::vector<StayJob>& jobs) {
+// Whether the first decoder counts ranges of code.
+bool Player::Impl::CountsRanges(const std::vector<StayJob>& jobs) const {
+  return std::ranges::all_of(jobs, [this](const StayJob& job) {
+    return IsWholeStream(*job.piece) &&
+           decoders_.front()->CountsRanges(input_of_(*job.piece->stream));
+  });
+}
+
+// As many as can be used. Ranges of code are counted as they are decoded, on the calling thread:
+// that is faster than to decode blocks on others.
+Status Player::Impl::MakeDecoders(const std::vector<StayJob>& jobs, PlayConsumer& consumer) {
   const bool has_long = std::ranges::any_of(jobs, &StayJob::IsLong);
   const size_t most = std::min<size_t>(options_.threads, jobs.size() + (has_long ? 1 : 0));
   while (decoders_.empty() || decoders_.size() < most) {
+    if (!decoders_.empty() && consumer.ranges() != nullptr && CountsRanges(jobs)) return {};
     Result<std::unique_ptr<Decoder>> decoder = make_decoder_();
     if (!decoder) return Fail(decoder.error());
     decoders_.push_back(*std::move(decoder));

@@ -57,6 +57,7 @@ class LossCounter final : public PlayConsumer {
     losses_.Add(loss);
     next_.OnLoss(loss);
   }
+  RangeConsumer* ranges() override { return next_.ranges(); }
   bool Done() const override { return next_.Done(); }
 
  private:

@@ -23,6 +23,7 @@
 #include "tests/judge/true_flow.h"
 #include "tests/support/byte_account.h"
 #include "tests/support/exact_flow.h"
+#include "tests/support/exact_ranges.h"
 #include "tests/support/random.h"
 
 namespace flowback::testing {
@@ -126,6 +127,7 @@ std::vector<Bytes> Pieces(Bytes bytes) {
 void ExpectLaws(const Subject& subject, Decoder& native) {
   uint64_t counts[2] = {};
   deliveries::DeliveryComparison comparison;
+  deliveries::RangeComparison ranges;
   for (const Resync resync : {Resync::kSyncPoint, Resync::kEarliest}) {
     const Seen seen = DecodeAll(native, subject.Input(resync));
     const FlowSummary sum = SummarizeAll(native, subject.Input(resync));
@@ -135,6 +137,7 @@ void ExpectLaws(const Subject& subject, Decoder& native) {
     EXPECT_EQ(CountsText(sum), CountsText(seen.sum));
     EXPECT_EQ(LossesText(sum.losses), LossesText(seen.sum.losses));
     comparison.ExpectSame(subject.Input(resync));
+    ranges.ExpectSame(subject.Input(resync));
     ExpectSameTimes(sum, seen.sum);
     size_t disorder = 0;
     const Seen timed = DecodeWithTimes(native, subject.Input(resync), disorder);

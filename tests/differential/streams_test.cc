@@ -23,6 +23,7 @@
 #include "tests/differential/harness.h"
 #include "tests/support/byte_account.h"
 #include "tests/support/exact_flow.h"
+#include "tests/support/exact_ranges.h"
 
 namespace flowback::testing {
 namespace {
@@ -90,10 +91,13 @@ void ExpectSameSums(const Subject& subject, Decoder& native) {
 // Also where the code is another program's.
 void ExpectSameDelivery(const Subject& subject, const Subject& other) {
   deliveries::DeliveryComparison comparison;
-  DecodeInput input = subject.Input();
-  comparison.ExpectSame(input);
-  input.code = other.Input().code;
-  comparison.ExpectSame(input);
+  deliveries::RangeComparison ranges;
+  for (const AddressSpaceHistory* const code : {subject.Input().code, other.Input().code}) {
+    DecodeInput input = subject.Input();
+    input.code = code;
+    comparison.ExpectSame(input);
+    ranges.ExpectSame(input);
+  }
 }
 
 // Each piece ends behind the next PSB+, whose FUP proves the last instructions before it.

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Every generated recording: the flow in batches is the flow one by one.
+// Every generated recording: the flow in batches, and ranges of code that are counted, are those of
+// the flow one by one.
 #include <gtest/gtest.h>
 
 #include "tests/golden/generated.h"
 #include "tests/golden/shared_traces.h"
 #include "tests/support/exact_flow.h"
+#include "tests/support/exact_ranges.h"
 
 namespace flowback::golden {
 namespace {
@@ -19,6 +21,16 @@ TEST_P(DeliveryTest, IsTheSameInBatches) {
   comparison.ExpectSame(stream->Input());
   comparison.ExpectSameWhole(stream->Input());  // with what the decoders know now
   EXPECT_NE(comparison.batches(), 0u);
+}
+
+TEST_P(DeliveryTest, IsTheSameInRanges) {
+  const TrueDigest& truth = GetParam();
+  Result<GeneratedStream> stream = LoadGenerated(truth.recording, truth.Number());
+  ASSERT_TRUE(stream) << stream.error().message();
+  deliveries::RangeComparison comparison;
+  comparison.ExpectSame(stream->Input());
+  comparison.ExpectSame(stream->Input());  // with what the decoders know now
+  EXPECT_NE(comparison.counted(), 0u);
 }
 
 std::vector<TrueDigest> Streams() {

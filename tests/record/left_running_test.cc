@@ -156,8 +156,8 @@ TEST_P(LeftRunning, RunOnWhenTheRecordingIsStopped) {
   while (record::ThreadLives(child, child)) usleep(10'000);
 }
 
-// Whatever a process is about to do when the recording ends, it does. On a busy machine all may have
-// ended before the recording's first progress: then it is made again.
+// Whatever a process is about to do when the recording ends, it does. On a busy machine all may
+// have ended before the recording's first progress: then it is made again.
 TEST_P(LeftRunning, GoOnToBecomeOtherPrograms) {
   recorder_.options().on_progress = [&](const RecordProgress& progress) {
     if (progress.left_running != 0 && !Told().empty()) kill(getpid(), SIGTERM);

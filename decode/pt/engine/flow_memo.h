@@ -45,6 +45,8 @@ struct FlowEngine<Sink>::PathRun {
       counts = engine.sink_.counts_end();
       limit = engine.sink_.Limit();
     }
+    if constexpr (Sink::kCountsRanges)
+      engine.sink_.BeginPaths(*engine.graph_, engine.cur_, engine.Now());
     seed = Seed::Of(engine.cur_);
     flow = engine.sink_.flow();
   }
@@ -53,6 +55,7 @@ struct FlowEngine<Sink>::PathRun {
     engine.sink_.flow() = flow;
     if constexpr (Sink::kSumsBlocks) engine.sink_.AddBlocks(std::exchange(blocks, 0));
     if constexpr (Sink::kListsBlocks) engine.sink_.EndPaths(*engine.graph_, engine.cur_, steps);
+    if constexpr (Sink::kCountsRanges) engine.sink_.EndPaths(engine.cur_);
   }
   bool IsFull() const { return steps > limit; }
   static bool Follows([[maybe_unused]] const Sink& sink) {
@@ -68,6 +71,7 @@ struct FlowEngine<Sink>::PathRun {
     if constexpr (Sink::kSumsBlocks) blocks += memo.BlocksOf(path);
     if constexpr (Sink::kFollowsCalls)
       if (follows) memo.FollowCallsOf(path, engine.sink_.calls());
+    if constexpr (Sink::kCountsRanges) engine.sink_.OnPath(memo, path);
     if constexpr (Sink::kListsBlocks) {
       constexpr unsigned kAtOnce = Packets::kUsualBlocks;
       const unsigned count = memo.lists().template Copy<kAtOnce>(path.blocks, steps);

@@ -190,10 +190,10 @@ template <class Packets>
 struct alignas(32) Path {
   static constexpr bool kPacketsBeside = std::is_same_v<Packets, TipTnt>;
   static constexpr unsigned kBlockCountShift = 8 * sizeof(EffectTable::Number);
-  static constexpr unsigned kCallsShift = kBlockCountShift + 16;
+  static constexpr unsigned kNoteShift = kBlockCountShift + 16;
 
   uint64_t key = 0;
-  uint64_t beside = 0;  // the packets; or the effect's number, the count of blocks, calls()
+  uint64_t beside = 0;  // the packets; or the effect's number, the count of blocks, note()
   uint64_t hash = 0;    // digest of the path's instructions, Answer::instructions() of them
   Seed next;            // where it leads
   union {
@@ -218,9 +218,9 @@ struct alignas(32) Path {
   }
   // The number of what it does to the call stack; 0: nothing, or it is not asked for. REQUIRES: the
   // packets are not beside.
-  uint32_t calls() const { return static_cast<uint32_t>(beside >> kCallsShift); }
+  uint32_t note() const { return static_cast<uint32_t>(beside >> kNoteShift); }
   // REQUIRES: once only.
-  void set_calls(uint32_t number) { beside |= uint64_t{number} << kCallsShift; }
+  void set_note(uint32_t number) { beside |= uint64_t{number} << kNoteShift; }
   void set_effect(EffectTable::Number number) { (kPacketsBeside ? key : beside) |= number; }
 };
 static_assert(sizeof(Path<TipTnt>) == 32 && sizeof(Path<TntPair>) == 32);

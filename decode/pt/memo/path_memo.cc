@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <span>
+#include <tuple>
 #include <utility>
 
 #include "decode/effort.h"
@@ -45,20 +46,25 @@ void PathMemo::FollowCalls(CallJudge* judge, PathUses& evicted) {
   ForgetAll(evicted);
   judge_ = judge;
   if (judge == nullptr) return;
-  tip_tnts_.KeepCalls();
+  tip_tnts_.KeepNotes();
 }
 
-// Not inlined: few memos keep calls.
-template <class Packets>
-[[gnu::noinline]] void PathMemo::KeepCalls(Path<Packets>& path, const PathWalk& walk) {
-  CallTracker tracker(*judge_);
+uint32_t PathMemo::MakeNote(const PathWalk& walk) {
   const std::span<const BlockStep> steps(walk.steps(), walk.blocks());
+  if (judge_ == nullptr) return ends_table_.Keep(PathEnds::Of(steps, walk.node()));
+  CallTracker tracker(*judge_);
   tracker.Steps(graph_.Table(), steps, graph_.info(walk.node()).address);
-  const PathCalls calls = call_table_.Keep(tracker.Take());
+  return call_table_.Keep(tracker.Take());
+}
+
+// Not inlined: few memos keep notes.
+template <class Packets>
+[[gnu::noinline]] void PathMemo::KeepNote(Path<Packets>& path, const PathWalk& walk) {
+  const uint32_t note = MakeNote(walk);
   if constexpr (Path<Packets>::kPacketsBeside)
-    Table<Packets>().calls(Table<Packets>().IndexOf(path)) = calls;
+    Table<Packets>().note(Table<Packets>().IndexOf(path)) = note;
   else
-    path.set_calls(calls);
+    path.set_note(note);
 }
 
 BlockLists::Lead PathMemo::LeadOf(std::span<const BlockStep> steps) const {
@@ -104,7 +110,7 @@ Path<Packets>* PathMemo::Keep(const PathKey<Packets>& key, Answer answer, const 
           .next = Seed::Of(walk.node()),
           .uses = 0};
   if (lists_) KeepList(path, walk, answer);
-  if (judge_ != nullptr && answer.is_path()) KeepCalls(path, walk);
+  if (KeepsNotes() && answer.is_path()) KeepNote(path, walk);
   if (answer.is_path()) path.set_effect(walk.KeepEffect(effects_));
   if (content_ != MemoContent::kBlocks) table.counts(table.IndexOf(path)) = walk.counts();
   return &path;
@@ -123,9 +129,11 @@ void PathMemo::ForgetTable(PathUses& evicted) {
 void PathMemo::ForgetAll(PathUses& evicted) {
   ForgetTable<TipTnt>(evicted);
   ForgetTable<TntPair>(evicted);
+  CountEnds(evicted);
   used_.clear();
   effects_.Clear();
   call_table_.Clear();
+  ends_table_.Clear();
 }
 
 // The result, or why it can't be kept.
@@ -165,7 +173,7 @@ template <class Packets>
 template <class Packets>
 Path<Packets>* PathMemo::Learn(Seed seed, Packets packets, const ReturnStack& returns,
                                PathUses& evicted) {
-  if (effects_.full() || call_table_.full()) ForgetAll(evicted);
+  if (effects_.full() || call_table_.full() || ends_table_.full()) ForgetAll(evicted);
   const PathKey<Packets> key(seed, packets);
   slow_ = SlowPacket::kNoPath;
   if (FirstAnswer(seed, packets) == Answer::Never()) return nullptr;
@@ -213,6 +221,10 @@ void PathMemo::AddUses(Path<Packets>& path, PathUses& sums) {
   PathTable<Packets>& table = Table<Packets>();
   const uint32_t index = table.IndexOf(path);
   if (CountsBlocks()) CountBlocks(uses, path.next, table.list(index), sums);
+  if (sums.ranges != nullptr) {
+    sums.ranges->Use(graph_);
+    sums.ranges->AddWithin(lists_->At(table.list(index)), path.next.node(), uses);
+  }
   sums.exits.Add(table.counts(index), uses);
 }
 
@@ -254,9 +266,17 @@ void PathMemo::ForEachUsed(Visitor visit) {
 }
 
 void PathMemo::CountUses(PathUses& sums) {
+  CountEnds(sums);
   if (sums.marks == nullptr) return ForEachUsed([&](auto& path) { AddUses(path, sums); });
   sums.marks->Use(graph_);
   ForEachUsed([&](auto& path) { MarkUses(path, *sums.marks); });
+}
+
+// The ranges that two paths have in common.
+void PathMemo::CountEnds(PathUses& sums) {
+  if (sums.ranges == nullptr) return;
+  sums.ranges->Use(graph_);
+  ends_table_.Count(*sums.ranges);
 }
 
 // A path's last block leads to where the path does; what comes behind an indirect branch is where

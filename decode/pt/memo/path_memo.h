@@ -56,9 +56,11 @@
 #include "decode/effort.h"
 #include "decode/flow/block_counter.h"
 #include "decode/flow/block_marks.h"
+#include "decode/flow/range_counter.h"
 #include "decode/pt/flow_names.h"
 #include "decode/pt/memo/effect_table.h"
 #include "decode/pt/memo/path_calls.h"
+#include "decode/pt/memo/path_ends.h"
 #include "decode/pt/memo/path_key.h"
 #include "decode/pt/memo/path_walk.h"
 #include "decode/pt/memo/return_stack.h"
@@ -81,6 +83,7 @@ struct PathUses {
   ExitCounts exits;
   flow::BlockCounter* blocks = nullptr;  // null: the blocks are not counted
   flow::BlockMarks* marks = nullptr;     // not null: all else is nothing, blocks are marked here
+  flow::RangeCounter* ranges = nullptr;  // null: ranges of code are not counted
 };
 
 // What a memo keeps of its paths beside where they lead.
@@ -88,6 +91,7 @@ enum class MemoContent : uint8_t {
   kUses,           // how often they are used
   kBlocks,         // the blocks that they pass
   kUsesAndBlocks,  // both: how often each block is executed follows
+  kUsesAndRanges,  // all that, and where its ranges of code begin and end
 };
 
 // The paths of one kind of packets, by key.
@@ -104,8 +108,8 @@ class PathTable {
         counts_(pool.Take<PathCounts>(kSize)),
         lists_(lists ? kSize : 0) {}
 
-  // Keeps what each path does to the call stack, too, where that is not kept in the path.
-  void KeepCalls() { calls_.resize(kSize); }
+  // Keeps each path's note, too, where that is not kept in the path.
+  void KeepNotes() { notes_.resize(kSize); }
 
   // Returns the slot of such a key, which may hold another path.
   Path<Packets>& At(const PathKey<Packets>& key) {
@@ -118,8 +122,8 @@ class PathTable {
   Path<Packets>& operator[](size_t index) { return paths_[index]; }
   PathCounts& counts(size_t index) { return counts_[index]; }
   BlockLists::Ref& list(size_t index) { return lists_[index]; }
-  // REQUIRES: KeepCalls; the packets are beside the paths.
-  PathCalls& calls(size_t index) { return calls_[index]; }
+  // REQUIRES: KeepNotes; the packets are beside the paths.
+  uint32_t& note(size_t index) { return notes_[index]; }
   void FetchAhead(size_t index) const {
     __builtin_prefetch(&paths_[index]);
     __builtin_prefetch(&counts_[index]);
@@ -130,7 +134,7 @@ class PathTable {
   Path<Packets>* const paths_;
   PathCounts* const counts_;
   std::vector<BlockLists::Ref> lists_;
-  std::vector<PathCalls> calls_;
+  std::vector<uint32_t> notes_;
 };
 
 // Not thread-safe; the graph must outlive it.
@@ -141,7 +145,9 @@ class PathMemo {
       : graph_(graph),
         compressed_returns_(compressed_returns),
         content_(content),
-        lists_(content != MemoContent::kUses ? std::make_unique<BlockLists>() : nullptr) {}
+        lists_(content != MemoContent::kUses ? std::make_unique<BlockLists>() : nullptr) {
+    if (content == MemoContent::kUsesAndRanges) tip_tnts_.KeepNotes();
+  }
 
   const BlockGraph& graph() const { return graph_; }
   bool compressed_returns() const { return compressed_returns_; }
@@ -156,6 +162,17 @@ class PathMemo {
     return BlockLists::CountOf(Table<Packets>().list(Table<Packets>().IndexOf(path)));
   }
 
+  // A path's steps, valid until another one is learned. REQUIRES: uses and blocks are kept.
+  template <class Packets>
+  std::span<const BlockStep> StepsOf(const Path<Packets>& path) {
+    return lists_->At(Table<Packets>().list(Table<Packets>().IndexOf(path)));
+  }
+  // REQUIRES: the content is kUsesAndRanges.
+  template <class Packets>
+  [[gnu::always_inline]] SharedEnds& EndsOf(const Path<Packets>& path) {
+    return ends_table_[NoteOf(path)];
+  }
+
   // ---- calls ----
 
   // From now on it is known what each path does to the call stack; all paths are learned anew.
@@ -164,12 +181,7 @@ class PathMemo {
   // The flow goes along a path: adds what that does to the call stack. REQUIRES: FollowCalls.
   template <class Packets>
   [[gnu::always_inline]] void FollowCallsOf(const Path<Packets>& path, CallTracker& tracker) {
-    PathCalls calls;
-    if constexpr (Path<Packets>::kPacketsBeside)
-      calls = Table<Packets>().calls(Table<Packets>().IndexOf(path));
-    else
-      calls = path.calls();
-    if (calls != 0) tracker.Append(call_table_, calls);
+    if (const PathCalls calls = NoteOf(path); calls != 0) tracker.Append(call_table_, calls);
   }
 
   // ---- look-up ----
@@ -267,7 +279,13 @@ class PathMemo {
   template <class Packets>
   void KeepList(Path<Packets>& path, const PathWalk& walk, Answer answer);
   template <class Packets>
-  void KeepCalls(Path<Packets>& path, const PathWalk& walk);
+  [[gnu::always_inline]] uint32_t NoteOf(const Path<Packets>& path) {
+    if constexpr (!Path<Packets>::kPacketsBeside) return path.note();
+    return Table<Packets>().note(Table<Packets>().IndexOf(path));
+  }
+  uint32_t MakeNote(const PathWalk& walk);
+  template <class Packets>
+  void KeepNote(Path<Packets>& path, const PathWalk& walk);
   template <class Packets>
   void Evict(Path<Packets>& path, PathUses& evicted);
   template <class Packets>
@@ -279,8 +297,10 @@ class PathMemo {
   void MarkUses(Path<Packets>& path, flow::BlockMarks& marks);
   template <class Visitor>
   void ForEachUsed(Visitor visit);
+  void CountEnds(PathUses& sums);
   void CountBlocks(uint32_t uses, Seed next, BlockLists::Ref list, PathUses& sums) const;
-  bool CountsBlocks() const { return content_ == MemoContent::kUsesAndBlocks; }
+  bool KeepsNotes() const { return judge_ != nullptr || content_ == MemoContent::kUsesAndRanges; }
+  bool CountsBlocks() const { return content_ >= MemoContent::kUsesAndBlocks; }
   void FetchAhead(uint32_t used) const;
   void FetchListAhead(uint32_t used);
   bool ApplyDeep(const ReturnStack::Effect& effect, ReturnStack& returns) const;
@@ -298,6 +318,7 @@ class PathMemo {
   EffectTable effects_;
   CallJudge* judge_ = nullptr;  // null: calls are not followed
   PathCallTable call_table_;
+  PathEndsTable ends_table_;
   // A memo of few paths shall not take the memory of a full one.
   static constexpr unsigned kManyPaths = 128;
   unsigned kept_ = 0;  // no more than kManyPaths

@@ -79,6 +79,9 @@ class SinkDefaults {
   static constexpr bool kKeepsUses = false;
   // The memo keeps how often each block was executed; the sink has TakeCounts.
   static constexpr bool kCountsBlocks = false;
+  // The memo keeps where the ranges of code on paths begin and end. The engine reports each path:
+  // BeginPaths, OnPath, EndPaths.
+  static constexpr bool kCountsRanges = false;
   // The engine reports the number of blocks on paths: AddBlocks.
   static constexpr bool kSumsBlocks = false;
   // The engine reports changes of the call stack by paths, where the sink's judge() is not null:
@@ -152,6 +155,8 @@ concept FittingFlags = requires {
   requires !Sink::kCountsUses || Sink::kMemoises;
   requires !Sink::kTimesLeads || (Sink::kMemoises && Sink::kWantsTimes && !Sink::kListsBlocks);
   requires !Sink::kSumsBlocks || Sink::kMemoContent == MemoContent::kUsesAndBlocks;
+  requires !Sink::kCountsRanges || Sink::kMemoContent == MemoContent::kUsesAndRanges;
+  requires !Sink::kCountsRanges || Sink::kCountsUses;
   requires !Sink::kCountsBlocks || Sink::kMemoContent == MemoContent::kUsesAndBlocks;
 };
 

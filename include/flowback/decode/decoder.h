@@ -122,6 +122,9 @@ class Decoder {
   // The whole flow, in program order, to `consumer`. Damage in the trace is a DataLoss; an error
   // means the decoder could not be set up.
   virtual Result<ByteAccount> Decode(const DecodeInput& input, ExecutionConsumer& consumer) = 0;
+  // Whether Decode counts ranges of code for a consumer that does (ExecutionConsumer::ranges),
+  // which is several times faster.
+  virtual bool CountsRanges(const DecodeInput& /*input*/) const { return false; }
   // Totals only; a decoder may have a faster way than Decode. Same result as summing Decode's flow.
   virtual Result<FlowSummary> Summarize(const DecodeInput& input);
   // Returns Summarize's result, and hands `events` the events and losses with their times in the

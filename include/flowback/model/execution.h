@@ -12,10 +12,11 @@
 
 namespace flowback {
 
-class AddressSpace;  // decode/code_image.h
-struct BlockBatch;   // model/block_batch.h
-class CodeSection;   // decode/code_image.h
-struct ThreadStay;   // decode/schedule.h
+class AddressSpace;   // decode/code_image.h
+class RangeConsumer;  // range_consumer.h
+struct BlockBatch;    // model/block_batch.h
+class CodeSection;    // decode/code_image.h
+struct ThreadStay;    // decode/schedule.h
 
 // How many core cycles the flow took, from mark to mark.
 //
@@ -226,6 +227,9 @@ class ExecutionConsumer {
   virtual void OnBranches(std::span<const TakenBranch> /*branches*/, uint64_t /*tsc*/) {}
   virtual void OnEvent(const TraceEvent& event) = 0;
   virtual void OnLoss(const DataLoss& loss) = 0;
+  // Where it counts ranges of code, it may get these instead of most blocks, from a decoder that
+  // can (Decoder::CountsRanges). Null: it wants the blocks.
+  virtual RangeConsumer* ranges() { return nullptr; }
   // Sources of whole flows never report it. The default ignores it.
   virtual void OnUnknown(const UnknownFlow&) {}
   // Asked after each item, or batch of blocks; true ends the decoding early, without an error
