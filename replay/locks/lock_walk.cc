@@ -72,10 +72,7 @@ void LockWalk::PlayThread(size_t number) {
   for (size_t share = 0; share < count && !IsOver(); ++share) {
     ++seen_;
     passive_.Note(StepsOf(share));
-    if (MayPass(share))
-      ++passed_over_;
-    else
-      PlayShare(share);
+    PassOrPlay(share);
   }
   if (IsOver()) return;
   if (search_at_ < count) player_.PassTo(player_.searched() + InstructionsOf(search_at_, count));
@@ -93,14 +90,30 @@ bool LockWalk::GivesUp() const {
   return seen_ < kEnough ? passed_over_ == 0 : passed_over_ < seen_ / 4;
 }
 
-// The first share of a thread is where its search begins.
+void LockWalk::PassOrPlay(size_t share) {
+  using Calls = PassiveSteps::Calls;
+  const Calls calls = passive_.CallsOf(StepsOf(share));
+  if (calls == Calls::kAll || !MayPass(share)) return PlayShare(share);
+  ++passed_over_;
+  if (calls == Calls::kOfLocks) PlayCalls(share);
+}
+
+// Whether the search may pass over it. The first share of a thread is where its search begins.
 bool LockWalk::MayPass(size_t share) {
   if (share == 0 || thread_->shares[share].losses != 0) return false;
   if (search_at_ == share && !player_.MayPass()) return false;
   // What happens behind a system call that may wait belongs to it.
   if (calls_at_ == share && player_.is_stopped()) return false;
-  const SegmentSteps& steps = StepsOf(share);
-  return !passive_.NeedsCalls(steps) && passive_.IsPassive(steps, StepsOf(share - 1));
+  return passive_.IsPassive(StepsOf(share), StepsOf(share - 1));
+}
+
+// The search passes over it: no wait begins in it, so it need not be played from further ahead.
+void LockWalk::PlayCalls(size_t share) {
+  LeapTo(share + 1);
+  BringCalls(share);
+  if (player_.MissesCalls()) return;
+  PlayAs(share, LockPlayer::Part::kCalls);
+  calls_at_ = share + 1;
 }
 
 void LockWalk::PlayShare(size_t share) {

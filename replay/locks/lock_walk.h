@@ -9,7 +9,9 @@
 // The search for loops that wait passes over shares that are passive (passive_steps.h), and finds
 // its way again in the last of them. The calls follow only as far as something of a lock was found;
 // then they are brought along from where they were left. Where it is known what shares did to the
-// call stack, they are played in those alone whose calls are open then (share_walk.h).
+// call stack, they are played in those alone whose calls are open then (share_walk.h). In a passive
+// share that calls a lock's function, but has no system call that may wait, only the calls are
+// played.
 #pragma once
 
 #include <cstddef>
@@ -49,7 +51,9 @@ class LockWalk {
   class Follower;
 
   void PlayThread(size_t number);
+  void PassOrPlay(size_t share);
   bool MayPass(size_t share);
+  void PlayCalls(size_t share);
   bool GivesUp() const;
   bool IsOver() const { return player_.MissesCalls() || GivesUp(); }
   void BringSearch(size_t to);

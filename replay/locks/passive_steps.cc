@@ -46,7 +46,8 @@ BlockRun RunOfLoopBlock(const LoopBlock& block) {
 
 void PassiveSteps::Grow(Known& known, size_t words) {
   if (known.noted.size() >= words) return;
-  for (std::vector<uint64_t>* of : {&known.noted, &known.settled, &known.calls, &known.jumps})
+  for (std::vector<uint64_t>* of :
+       {&known.noted, &known.settled, &known.calls, &known.waits, &known.jumps})
     of->resize(2 * words);
 }
 
@@ -86,7 +87,9 @@ void PassiveSteps::NoteWays(Known& known, size_t word, uint64_t ways, const Bloc
     const unsigned shift = kWayBits * place;
     const bool is_new = (known.noted[word] >> shift & kAllWays) == 0;
     graph_.Add(block, more);
-    if (is_new && CallsMatter(block)) known.calls[word] |= kAllWays << shift;
+    const bool may_wait = is_new && MayWait(block);
+    if (may_wait) known.waits[word] |= kAllWays << shift;
+    if (may_wait || (is_new && IsOfLock(block))) known.calls[word] |= kAllWays << shift;
     if (is_new && block.branch != 0) known.jumps[word] |= uint64_t{step_way::kTaken} << shift;
     return true;
   });
@@ -107,8 +110,13 @@ bool PassiveSteps::IsPassive(const SegmentSteps& steps, const SegmentSteps& befo
   AddTaken(before, taken);
   AddTaken(steps, taken);
   return std::ranges::none_of(not_taken, [&](const LoopBlock* block) {
-    return taken.contains({block->space, block->branch}) && graph_.MayEndTrip(*block);
+    return taken.contains({block->space, block->branch}) && MayEndTrip(*block);
   });
+}
+
+// Whether the search may find a trip that the block's branch ends, and that is no work.
+bool PassiveSteps::MayEndTrip(const LoopBlock& block) {
+  return graph_.MayEndTrip(block) && !proofs_[&block].Holds(block, graph_);
 }
 
 bool PassiveSteps::ArePassive(Known& known, size_t word, uint64_t ways, const BlockTable* table,
@@ -124,7 +132,7 @@ bool PassiveSteps::ArePassive(Known& known, size_t word, uint64_t ways, const Bl
 }
 
 bool PassiveSteps::IsPassiveBlock(const LoopBlock& block, uint8_t ways, Candidates& not_taken) {
-  if ((ways & step_way::kTaken) != 0) return !graph_.MayEndTrip(block);
+  if ((ways & step_way::kTaken) != 0) return !MayEndTrip(block);
   if ((ways & step_way::kOn) != 0) not_taken.push_back(&block);
   return true;
 }
@@ -141,29 +149,35 @@ void PassiveSteps::AddTaken(const SegmentSteps& steps, std::set<Branch>& taken) 
   });
 }
 
-bool PassiveSteps::NeedsCalls(const SegmentSteps& steps) const {
-  const auto matters = [](const Known& known, size_t word, uint64_t ways) {
-    return word < known.calls.size() && (known.calls[word] & ways) != 0;
+PassiveSteps::Calls PassiveSteps::CallsOf(const SegmentSteps& steps) const {
+  if (!steps.known || steps.addresses) return Calls::kAll;
+  bool of_locks = false;
+  const auto look = [&](const Known& known, size_t word, uint64_t ways) {
+    if (word >= known.calls.size() || (known.calls[word] & ways) == 0) return false;
+    of_locks = true;
+    return (known.waits[word] & ways) != 0;
   };
-  if (!steps.known || steps.addresses) return true;
   for (const SegmentSteps::PerTable& of : steps.tables) {
     const auto known = tables_.find(of.table);
-    if (known == tables_.end()) return true;
+    if (known == tables_.end()) return Calls::kAll;
     for (size_t word = 0; word < of.ways.size(); ++word)
-      if (matters(known->second, word, of.ways[word])) return true;
+      if (look(known->second, word, of.ways[word])) return Calls::kAll;
   }
-  return std::ranges::any_of(steps.runs, [&](uint32_t run) {
-    return matters(of_runs_, run / kWaysOfWord, kAllWays << (kWayBits * (run % kWaysOfWord)));
-  });
+  for (const uint32_t run : steps.runs)
+    if (look(of_runs_, run / kWaysOfWord, kAllWays << (kWayBits * (run % kWaysOfWord))))
+      return Calls::kAll;
+  return of_locks ? Calls::kOfLocks : Calls::kNone;
 }
 
-// It is of a function that belongs to a lock, or ends in a system call that may wait.
-bool PassiveSteps::CallsMatter(const LoopBlock& block) {
-  if (block.last == InstructionClass::kFarCall) {
-    const std::optional<SystemCall> call = SystemCallOf(RunOfLoopBlock(block));
-    if (!call || IsFutexCall(call->number, call->abi)) return true;
-    if (blocking_ && CanBlock(call->number, call->abi)) return true;
-  }
+// It ends in a system call that may wait.
+bool PassiveSteps::MayWait(const LoopBlock& block) const {
+  if (block.last != InstructionClass::kFarCall) return false;
+  const std::optional<SystemCall> call = SystemCallOf(RunOfLoopBlock(block));
+  if (!call || IsFutexCall(call->number, call->abi)) return true;
+  return blocking_ && CanBlock(call->number, call->abi);
+}
+
+bool PassiveSteps::IsOfLock(const LoopBlock& block) {
   FunctionPiece piece = finder_.Find(block.space, block.address);
   if (piece.end == 0) piece.begin = block.address;
   const TimelineFunction& named = functions_.all()[functions_.NumberOf(block.space, piece)];

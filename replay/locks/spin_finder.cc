@@ -255,7 +255,7 @@ void SpinFinder::LookAtCall(const LoopBlock& block) {
 void SpinFinder::Note(const TripVerdict& verdict, LoopBlock& block) {
   if (verdict.kind == LoopKind::kWork) {
     if (block.work != LoopBlock::kWaits) ++block.work;
-    if (block.work == 1 && IsWorkByCode(block)) block.work = LoopBlock::kManyWork;
+    if (block.work == 1 && IsProvenWork(block)) block.work = LoopBlock::kManyWork;
   } else {
     block.work = LoopBlock::kWaits;
   }

@@ -35,6 +35,8 @@ struct LoopBlock {
   // The number of trips of the loops that `branch` closes that were work; kWaits: one waited.
   // kManyWork after the first one where the code shows that the others are work, too.
   uint32_t work = 0;
+  // IsProvenWork's result; empty: it was not asked.
+  std::optional<bool> work_by_code;
   const AddressSpace* space = nullptr;
   CodeMode mode{};
   Bytes code;  // empty: it is not known

@@ -8,15 +8,47 @@
 //   N:  add  $1, %r8
 //       cmp  $4, %r8
 //       jne  L
+//
+// Code that never executed proves nothing, and can be left out: a call of a function that reports
+// an error is in no trip of a thread that made no such call. So a loop may also be proven by those
+// ways alone that threads went. As soon as they go another way, the loop is proven again.
 #pragma once
 
+#include <cstdint>
+#include <vector>
+
 #include "replay/locks/loops/loop_blocks.h"
+#include "replay/locks/loops/step_graph.h"
 
 namespace flowback {
 
-// False where some way round may wait, pauses, calls a function, has an atomic operation or a jump
-// that leads nobody knows where, or where there are too many ways. What it returns depends on
-// nothing but the code. Takes up to some milliseconds. REQUIRES: the block has a branch.
+// A function that the loop calls by its address is gone through as part of the way. Returns false
+// if some way round may wait, pauses, has an atomic operation, or has a jump or call to an address
+// that the code does not contain, and if there are too many ways. The result depends on nothing but
+// the code. Takes up to some milliseconds. REQUIRES: the block has a branch.
 bool IsWorkByCode(const LoopBlock& block);
+
+// The same, found out once and kept in the block.
+bool IsProvenWork(LoopBlock& block);
+
+// A proof by those ways alone that threads went so far. It holds until they go others.
+class ProofByWays {
+ public:
+  // Whether the loop is work. `graph` knows all ways so far, and is the same one each time.
+  bool Holds(const LoopBlock& block, const StepGraph& graph);
+
+ private:
+  // A way that a block was not left, by its last instruction.
+  struct Untaken {
+    uint64_t last = 0;
+    uint8_t way = 0;
+  };
+  friend class LoopProof;
+
+  unsigned attempts_ = 0;
+  bool holds_ = false;
+  uint64_t changes_ = 0;  // of the graph when it was asked last
+  std::vector<Untaken> untaken_;
+};
 
 }  // namespace flowback

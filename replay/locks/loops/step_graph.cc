@@ -33,6 +33,7 @@ void StepGraph::Add(const LoopBlock& block, uint8_t ways) {
     by_begin_[{block.space, block.address}].push_back(&node);
   }
   node.ways |= ways;
+  if (!block.lengths.empty()) left_[{block.space, block.end - block.lengths.back()}] |= ways;
 }
 
 bool StepGraph::MayEndTrip(const LoopBlock& block) {

@@ -34,6 +34,13 @@ class StepGraph {
   // is called on the way is gone through like that, too. A branch whose trips are known as work
   // ends those that go over it. REQUIRES: the block has a branch.
   bool MayEndTrip(const LoopBlock& block);
+  // Whether a block that ends with the instruction at `last` was left in this way (step_way).
+  bool WasLeft(const AddressSpace* space, uint64_t last, uint8_t way) const {
+    const auto found = left_.find({space, last});
+    return found != left_.end() && (found->second & way) != 0;
+  }
+  // Grows with each new way.
+  uint64_t changes() const { return changes_; }
 
  private:
   struct Node {
@@ -70,6 +77,7 @@ class StepGraph {
 
   std::unordered_map<const LoopBlock*, Node> nodes_;
   std::map<Place, std::vector<const Node*>> by_begin_;
+  std::map<Place, uint8_t> left_;  // ways, by the blocks' last instructions
   std::map<Place, Returning> returning_;
   std::vector<Place> within_;  // functions about which is being asked
   bool cut_ = false;           // one of them was come to again
