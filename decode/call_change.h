@@ -79,12 +79,13 @@ struct OverCalls {
 // asked at once whether all of them stay.
 enum class StepMeaning : uint8_t {
   kUnknown = 0,
-  kStays = 1,     // in its call
-  kCalls = 2,     // and will return behind the block
-  kReturns = 4,   // to where its call was made
-  kReplaces = 6,  // its call goes on in another function
-  kLeadsOn = 8,   // a jump of a procedure linkage table's stub: usual only right behind its call
-  kUnusual = 10,  // anything else
+  kStays = 1,           // in its call
+  kCalls = 2,           // and will return behind the block
+  kReturns = 4,         // to where its call was made
+  kReplaces = 6,        // its call goes on in another function
+  kReplacesByStub = 8,  // its call goes on in a procedure linkage table's stub
+  kLeadsOn = 10,        // a stub's jump: usual only right behind a call, or kReplacesByStub
+  kUnusual = 12,        // anything else
 };
 
 class CallJudge {

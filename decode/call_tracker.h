@@ -40,13 +40,13 @@ class CallTracker {
   void Steps(const BlockBatch& batch) { Steps(*batch.table, batch.steps, batch.next); }
   // A block that was left in its middle, or at whose end the flow stops.
   void Part(const BlockRun& run) {
-    behind_call_ = false;
+    before_stub_ = false;
     if (!judge_->IsUsual(run)) change_.usual = false;
   }
   // The flow stops behind a block, in code that is not traced. It is usual where the flow goes on
   // behind its last instruction.
   void Stop(InstructionClass last, uint64_t after) {
-    behind_call_ = false;
+    before_stub_ = false;
     const bool comes_back = last == InstructionClass::kFarCall || last == InstructionClass::kCall ||
                             last == InstructionClass::kIndirectCall;
     change_.usual = change_.usual && comes_back;
@@ -71,13 +71,13 @@ class CallTracker {
     }
   }
   void Append(const CallChange& next) {
-    behind_call_ = false;
+    before_stub_ = false;
     change_.Append(next);
   }
   // As `table` keeps what one of its paths does.
   template <class Table, class OfPath>
   [[gnu::always_inline]] void Append(const Table& table, OfPath calls) {
-    behind_call_ = false;
+    before_stub_ = false;
     table.AppendTo(change_, calls);
   }
   void NoteUnusual() { change_.usual = false; }
@@ -86,7 +86,7 @@ class CallTracker {
   bool stopped() const { return goes_on_at_ != 0; }
   // Returns the change since the last call, and begins anew.
   CallChange Take() {
-    behind_call_ = false;
+    before_stub_ = false;
     goes_on_at_ = 0;
     return std::exchange(change_, {});
   }
@@ -104,25 +104,28 @@ class CallTracker {
            (bits_of(at) & bits_of(at + 1) & bits_of(at + 2) & bits_of(at + 3) & kStays) != 0)
       at += kTogether;
     while (at < steps.size() && bits_of(at) == kStays) ++at;
-    if (at != begin) behind_call_ = false;
+    if (at != begin) before_stub_ = false;
     return at;
   }
   void Step(const BlockTable& table, BlockStep step, uint64_t next, StepMeaning meaning) {
-    const bool behind_call = std::exchange(behind_call_, false);
+    const bool before_stub = std::exchange(before_stub_, false);
     switch (meaning) {
       case StepMeaning::kStays:
         return;
       case StepMeaning::kCalls: {
         const CodeBlock& block = table[step.number()];
-        behind_call_ = true;
+        before_stub_ = true;
         return change_.Call(block.address + block.size);
       }
       case StepMeaning::kReturns:
         return change_.Return(next);
       case StepMeaning::kReplaces:
         return change_.Replace();
+      case StepMeaning::kReplacesByStub:
+        before_stub_ = true;
+        return change_.Replace();
       case StepMeaning::kLeadsOn:
-        change_.usual = change_.usual && behind_call;
+        change_.usual = change_.usual && before_stub;
         return;
       case StepMeaning::kUnknown:
       case StepMeaning::kUnusual:
@@ -133,7 +136,7 @@ class CallTracker {
 
   CallJudge* judge_;
   CallChange change_;
-  bool behind_call_ = false;  // the step before was a call
+  bool before_stub_ = false;  // the step before may have led to a stub
   uint64_t goes_on_at_ = 0;   // address; 0: the flow has not stopped
 };
 

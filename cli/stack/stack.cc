@@ -156,7 +156,9 @@ Status StackJob::OpenKept() {
                                             *decoder_, {.calls = &judge}, cache);
   if (!index) return Fail(index.error());
   index_.emplace(std::move(index->index));
-  kept_.emplace(KeptStacks::Source{*index_, names_.functions, names_.symbolizer}, cache);
+  kept_.emplace(KeptStacks::Source{*index_, names_.functions, names_.symbolizer,
+                                   [this] { return opened_.IndexAnew(); }},
+                cache);
   return {};
 }
 

@@ -178,6 +178,9 @@ class Session {
   // unless the cache (SessionOptions::search.cache) holds the index of an earlier session. Errors:
   // as FlowIndex::Open's.
   Result<FlowIndex*> Index();
+  // Makes another one, not from the cache, which knows what each share of the flow did to the call
+  // stack. Valid as long as the session. Errors: as FlowIndex::Build's.
+  Result<FlowIndex> IndexAnew();
 
   // Returns the call stack of one of threads() at a place of its flow. Errors: as Player::Play's.
   Result<ThreadStack> StackAt(const StreamOwner& thread, const StackPlace& place);

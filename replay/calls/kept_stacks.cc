@@ -108,7 +108,7 @@ class KeptStacks::Impl {
                          options);
     StackChain chain;
     Allowance allowance(source_.index, part_);
-    const std::vector<ShareCalls>* const calls = IndexCalls::Of(source_.index, number);
+    const std::vector<ShareCalls>* const calls = FindCalls(number);
     const ShareWalk::Listener listener{
         .begins = [&](size_t share) { TryToKeep(share, taker, allowance, chain); },
         .played =
@@ -247,6 +247,22 @@ class KeptStacks::Impl {
     if (!by_time && at == share && !walk.went_wrong()) NoteRecent(number, share, taker);
     return {.share = at, .right = !walk.went_wrong()};
   }
+  // As the index has them, or the index made anew. Null: they are not known.
+  const std::vector<ShareCalls>* FindCalls(size_t number) {
+    if (const auto* const calls = IndexCalls::Of(source_.index, number)) return calls;
+    const std::vector<FlowShare>& shares = source_.index.threads()[number].shares;
+    if (shares.size() < kManyShares || !source_.index.from_cache() || !source_.index_anew)
+      return nullptr;
+    if (!index_anew_) {
+      Result<FlowIndex> made = source_.index_anew();
+      if (!made) return nullptr;
+      index_anew_.emplace(*std::move(made));
+    }
+    if (number >= index_anew_->threads().size() ||
+        index_anew_->threads()[number].shares.size() != shares.size())
+      return nullptr;
+    return IndexCalls::Of(*index_anew_, number);
+  }
   const std::vector<ShareCalls>* CallsOf(size_t number) const {
     const auto calls = calls_.find(number);
     return calls == calls_.end() ? nullptr : &calls->second;
@@ -339,6 +355,10 @@ class KeptStacks::Impl {
     std::vector<uint8_t> state;
   };
 
+  // Threads with fewer are played in full at once.
+  static constexpr size_t kManyShares = 32;
+
+  std::optional<FlowIndex> index_anew_;
   std::map<size_t, StackChain> chains_;              // by thread
   std::map<size_t, std::vector<ShareCalls>> calls_;  // by thread, where they are known
   mutable std::vector<Recent> recent_;               // the latest last

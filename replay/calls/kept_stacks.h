@@ -24,9 +24,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
+#include "flowback/base/error.h"
 #include "flowback/replay/flow_index.h"
 #include "flowback/replay/symbolizer.h"
 #include "flowback/replay/thread_stack.h"
@@ -41,6 +43,9 @@ class KeptStacks {
     FlowIndex& index;
     FunctionFinder& functions;
     const Symbolizer& symbolizer;  // which the functions are found with
+    // Makes the same index anew, with what shares did to the call stack. It is called where `index`
+    // came from the cache, which lacks that: to play all of a long flow takes longer. May be empty.
+    std::function<Result<FlowIndex>()> index_anew = nullptr;
   };
   // The stacks that are kept take no more than this part of the trace, and neither does what its
   // shares do to the stack. 0: as much as they take, at each share.

@@ -119,7 +119,8 @@ bool QuerySource::HasStacks(const QueriedThread& thread) {
   if (!kept_->stacks) {
     IndexCache cache = session_.CacheFor(CachedResult::kIndex);
     if (!cache.key.empty()) cache.key += "-query";
-    kept_->stacks.emplace(KeptStacks::Source{*index_, session_.functions(), session_.symbols()},
+    kept_->stacks.emplace(KeptStacks::Source{*index_, session_.functions(), session_.symbols(),
+                                             [this] { return session_.IndexAnew(); }},
                           std::move(cache));
   }
   if (kept_->stacks->Has(thread.number)) return true;

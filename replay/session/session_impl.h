@@ -52,6 +52,7 @@ class Session::Impl {
   std::optional<SymbolFunctions> functions;
   std::optional<SourceLines> lines;
   std::unique_ptr<Decoder> index_decoder;
+  std::vector<std::unique_ptr<Decoder>> decoders_of_others;  // of indexes made anew
   std::optional<FlowIndex> index;
   std::optional<Player> player;
   std::unique_ptr<SpanPlay> span_play;

@@ -139,6 +139,15 @@ Result<FlowIndex*> Session::Index() {
   return &*impl_->index;
 }
 
+Result<FlowIndex> Session::IndexAnew() {
+  Result<std::unique_ptr<Decoder>> decoder = NewDecoder();
+  if (!decoder) return Fail(decoder.error());
+  impl_->decoders_of_others.push_back(*std::move(decoder));
+  StackJudge judge(functions());
+  return FlowIndex::Build(recording(), inputs(), *impl_->decoders_of_others.back(),
+                          {.calls = &judge});
+}
+
 Result<ThreadStack> Session::StackAt(const StreamOwner& thread, const StackPlace& place) {
   const ExecTimes execs(recording(), clock(), thread.pid);
   const auto exec_between = [&execs](uint64_t begin, uint64_t end) {

@@ -215,6 +215,26 @@ TEST(CallTracker, AStubIsUsualBehindItsCall) {
   EXPECT_FALSE(tracker.Take().usual);
 }
 
+// A function that ends with a jump to a stub.
+TEST(CallTracker, AStubIsUsualBehindAJumpToIt) {
+  static constexpr uint8_t kLengths[] = {5};
+  const AddressSpace space;
+  BlockTable table(space, CodeMode::kX86_64);
+  table.Add({});
+  table.Add({.address = 0x1000, .lengths = kLengths, .size = 5, .count = 1});
+  const BlockStep step = BlockStep::Of(1, true);
+  for (const StepMeaning jump : {StepMeaning::kReplacesByStub, StepMeaning::kReplaces}) {
+    Always judge(jump);
+    CallTracker tracker(judge);
+    tracker.Step(table, step, 0x2000);
+    judge.Be(StepMeaning::kLeadsOn);
+    tracker.Step(table, step, 0x3000);
+    EXPECT_TRUE(tracker.change().replaced);
+    EXPECT_TRUE(tracker.change().called.empty());
+    EXPECT_EQ(tracker.Take().usual, jump == StepMeaning::kReplacesByStub);
+  }
+}
+
 std::vector<ShareCalls> RandomShares(uint32_t seed) {
   std::mt19937 random(seed);
   Addresses open(5, 0x7fff'0000'1234);

@@ -136,6 +136,34 @@ TEST_F(KeptStacksFile, IsWrittenWhereLeapsSavedTheTime) {
   }
 }
 
+// An index from the cache does not know the calls.
+TEST_F(KeptStacksFile, LeapWhereTheIndexIsMadeAnew) {
+  const TemporaryFolder folder;
+  const IndexCache cache{.folder = folder.path(), .worth_milliseconds = 0, .key = "index"};
+  Subject subject(Named("pool-perthread"));
+  for (int turn = 0; turn < 2; ++turn) {
+    Result<FlowIndex> index =
+        FlowIndex::Open(subject.opened.recording, *subject.opened.code, *subject.opened.inputs,
+                        *subject.decoder, {.segment_bytes = 1024}, cache);
+    ASSERT_TRUE(index);
+    subject.index.emplace(*std::move(index));
+  }
+  ASSERT_TRUE(subject.index->from_cache());
+  const std::unique_ptr<Decoder> another = Engine("native");
+  const auto anew = [&] {
+    StackJudge judge(*subject.functions);
+    return FlowIndex::Build(subject.opened.recording, *subject.opened.inputs, *another,
+                            {.segment_bytes = 1024, .calls = &judge});
+  };
+  for (const bool may : {false, true}) {
+    KeptStacks stacks({*subject.index, *subject.functions, *subject.symbolizer,
+                       may ? std::function<Result<FlowIndex>()>(anew) : nullptr},
+                      {}, 0);
+    for (size_t i = 0; i < subject.index->threads().size(); ++i) stacks.Make(i, {}, {});
+    EXPECT_EQ(stacks.passed_over() != 0, may);
+  }
+}
+
 TEST_F(KeptStacksFile, CutOrDamagedIsNone) {
   ASSERT_TRUE(AreKept());
   std::ifstream in(file(), std::ios::binary);

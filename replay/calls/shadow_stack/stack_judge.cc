@@ -108,10 +108,11 @@ StepMeaning StackJudge::JudgeJump(const AddressSpace* space, const CodeBlock& bl
   // A stub that leads to no function leaves its call open for another one.
   if (to.id == 0) return from.is_stub ? StepMeaning::kUnusual : StepMeaning::kStays;
   if (to.id == from.id) return StepMeaning::kStays;
-  if (!to.is_entry || to.begin != next || to.is_stub) return StepMeaning::kUnusual;
+  if (!to.is_entry || to.begin != next) return StepMeaning::kUnusual;
   // Its call may be of the other function already, or of both.
   if ((from.id == 0 && !from.is_stub) || to.Holds(block.LastAddress()))
     return StepMeaning::kUnusual;
+  if (to.is_stub) return from.is_stub ? StepMeaning::kUnusual : StepMeaning::kReplacesByStub;
   return from.is_stub ? StepMeaning::kLeadsOn : StepMeaning::kReplaces;
 }
 

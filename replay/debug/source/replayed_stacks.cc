@@ -16,7 +16,9 @@ class ReplayedStacks::Impl {
   Impl(Session& session, FlowIndex& index, IndexCache cache)
       : session_(session),
         index_(index),
-        kept_({index, session.functions(), session.symbols()}, std::move(cache)),
+        kept_({index, session.functions(), session.symbols(),
+               [&session] { return session.IndexAnew(); }},
+              std::move(cache)),
         player_(session.inputs(), [&session] { return session.NewDecoder(); },
                 {.threads = session.options().ThreadCount()}) {}
 
