@@ -27,6 +27,7 @@ LOOPS = {
     "guard_counting_tnt": "counting, warm, TNT-dense (decode/pt/engine/flow_memo.h, decode/pt/memo/path_memo.h)",
     "guard_counting_tip": "counting, warm, TIP-dense (decode/pt/engine/flow_memo.h, decode/pt/memo/path_memo.h)",
     "guard_counting_cold": "counting, cold: blocks, graph, memo (decode/code/cache/block_cache.cc, decode/pt/)",
+    "guard_ranges": "ranges of code, warm, TNT-dense (decode/pt/sinks/range_sink.h, decode/pt/memo/path_ends.h)",
     "guard_flow": "the full flow, warm (decode/pt/engine/flow_hot.h, decode/pt/engine/flow_walk.h)",
     "guard_flow_with_times": "the full flow with times, warm (decode/pt/time/time_estimator.h)",
     "guard_calls": "the calls of a flow, warm (replay/calls/)",

@@ -9,6 +9,7 @@
 #include "decode/pt/packets/packet.h"
 #include "flowback/decode/decoder.h"
 #include "flowback/replay/call_stack.h"
+#include "replay/branches/branch_sums.h"
 #include "tests/support/flow_consumers.h"
 #include "tests/support/generator/stream_generator.h"
 
@@ -43,6 +44,11 @@ extern "C" {
 
 [[gnu::noinline]] void guard_counting_cold(Decoder& decoder, const DecodeInput& input) {
   checksum += decoder.Summarize(input)->digest.hash;
+}
+
+[[gnu::noinline]] void guard_ranges(Decoder& decoder, const DecodeInput& input,
+                                    ExecutionConsumer& sums) {
+  checksum += decoder.Decode(input, sums)->decoded * 7;
 }
 
 [[gnu::noinline]] void guard_flow(Decoder& decoder, const DecodeInput& input,
@@ -90,6 +96,15 @@ struct Trace {
     input.config = stream.config;
   }
 };
+
+void RunRanges() {
+  const Trace trace(CodeShape::kTntDense, 80'000, 20);
+  const std::unique_ptr<Decoder> decoder = pt::MakeNativeDecoder();
+  BranchSums sums;
+  checksum += decoder->Decode(trace.input, sums)->decoded;
+  guard_ranges(*decoder, trace.input, sums);
+  checksum += sums.Take().ranges.size();
+}
 
 void RunCounting(CodeShape shape, void (*guarded)(Decoder&, const DecodeInput&)) {
   const Trace trace(shape, 80'000, 20);
@@ -147,6 +162,7 @@ void RunFlow() {
 int main() {
   RunCounting(CodeShape::kTntDense, guard_counting_tnt);
   RunCounting(CodeShape::kTipDense, guard_counting_tip);
+  RunRanges();
   RunFlow();
   std::printf("%llu\n", static_cast<unsigned long long>(checksum));
   return 0;
