@@ -353,7 +353,7 @@ class Page(browser.PageTest):
 
     def test_stays_fluid_with_many(self):
         """As many instances as a page has at most: the page still answers. A frame takes 0.2 to 0.3 s
-        on a machine that does other work, too; a frame for each of them would take minutes."""
+        beside other work."""
         text = page_data.read(self.made.page)
         begin = text.index("\n", text.index('<script id="data"')) + 1
         end = text.index("</script>", begin)
