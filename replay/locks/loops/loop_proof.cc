@@ -203,7 +203,7 @@ void LoopProof::LeaveOutUntaken(Stretch& stretch) {
   if (stretch.is_call) stretch.goes_on = false;
 }
 
-// What nobody knows where it leads may lead back, and may return.
+// A branch whose target is not known may lead back, and may return.
 void LoopProof::FindWaysBack() {
   for (bool found = true; found;) {
     found = false;
